@@ -4,3 +4,6 @@
 //! spawns. Time comes in as a value, answers about the world come in as events.
 
 pub mod diagnostic;
+pub mod event;
+pub mod time;
+pub mod verdict;

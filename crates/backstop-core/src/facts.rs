@@ -1,0 +1,400 @@
+//! What the engine knows: the fold of all events.
+//!
+//! The same events in the same order always give the same facts. Their size does not grow with
+//! the number of events; only units and tests, which have names, may grow with their number.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{
+    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, Raised, SignalKind,
+    Tasks, VerificationOutcome,
+};
+use crate::reason;
+use crate::repetition::{Detector, Reading, Step, StepKind};
+use crate::time::{Moment, Timestamp, millis};
+use crate::verdict::Verdict;
+
+mod clock;
+mod cycles;
+mod errors;
+mod given;
+mod health;
+mod people;
+mod progress;
+mod reruns;
+mod seen;
+mod streak;
+mod tests;
+mod units;
+mod usage;
+mod view;
+mod watch;
+
+pub use given::GivenFacts;
+pub use health::{Health, HealthLimits};
+pub use progress::ProgressKinds;
+pub use streak::{Streak, Streaks};
+pub use view::View;
+pub use watch::Watch;
+
+pub(crate) use given::Overrides;
+pub(crate) use usage::context_share;
+
+use clock::{Clock, Wait};
+
+/// Everything that is known of a run. Serialise it to go on later exactly where it was.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    clock: Clock,
+    pub(crate) iterations: u64,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) spent: usage::Spent,
+    pub(crate) context: Option<Context>,
+    pub(crate) quotas: usage::Quotas,
+    pub(crate) units: units::Units,
+    pub(crate) errors: errors::Errors,
+    pub(crate) tests: tests::TestRuns,
+    pub(crate) progress: progress::ProgressMade,
+    pub(crate) tasks: Option<Tasks>,
+    pub(crate) cycles: cycles::Cycles,
+    pub(crate) drift: Option<f64>,
+    /// Absent until the first action, so that runs without an adapter don't carry it.
+    repetition: Option<Box<Detector>>,
+    pub(crate) reruns: reruns::Reruns,
+    pub(crate) guards: people::Guards,
+    pub(crate) verification: Option<VerificationOutcome>,
+    pub(crate) reviews: people::Reviews,
+    pub(crate) worker: people::WorkerState,
+    pub(crate) signal: Option<SignalKind>,
+    pub(crate) answer: Option<Answer>,
+    pub(crate) patterns: seen::Patterns,
+    pub(crate) probes: seen::Probes,
+    pub(crate) raises: BTreeMap<String, LimitValue>,
+    acknowledgements: u64,
+    /// What the rules that fired last read, until it is acknowledged.
+    fired: Option<Streaks>,
+    pub(crate) overrides: Overrides,
+}
+
+impl Facts {
+    /// Takes in one event and says which groups of facts it changed.
+    ///
+    /// `now` stands in for the time of an event that carries none. An event from the past is
+    /// accepted, but time does not go back for it.
+    pub fn fold(&mut self, event: &Event, now: Timestamp, counted: ProgressKinds) -> Watch {
+        let slept = match &event.kind {
+            EventKind::Suspended(suspended) => Duration::from_millis(suspended.ms),
+            _ => Duration::ZERO,
+        };
+        let moment = self.clock.advance(event.at.unwrap_or(now), event.active_ms, slept);
+        self.apply(&event.kind, moment, counted)
+    }
+
+    fn apply(&mut self, kind: &EventKind, now: Moment, counted: ProgressKinds) -> Watch {
+        match kind {
+            EventKind::RunStarted(started) => {
+                self.units.total = started.total_units;
+                Watch::START | Watch::UNITS
+            }
+            EventKind::IterationStarted(_) => self.iteration_started(),
+            EventKind::IterationFinished(end) => self.iteration_finished(end),
+            EventKind::Matched(matched) => {
+                self.patterns.apply(matched);
+                Watch::MATCHED
+            }
+            EventKind::Unit(unit) => {
+                self.overrides.forget_units();
+                let approved = self.units.apply(unit);
+                let changed = Watch::UNITS | Watch::ERRORS;
+                if approved { changed | self.success() | self.made_progress(now) } else { changed }
+            }
+            EventKind::Tests(tests) => {
+                let clean = self.tests.apply(tests);
+                if clean { Watch::TESTS | self.success() } else { Watch::TESTS }
+            }
+            EventKind::Usage(usage) => {
+                self.spent.apply(usage);
+                if usage.cost_usd.is_some() {
+                    Watch::TOKENS | Watch::COST | Watch::METERS
+                } else {
+                    Watch::TOKENS | Watch::METERS
+                }
+            }
+            EventKind::Context(context) => {
+                self.context = Some(context.clone());
+                Watch::CONTEXT
+            }
+            EventKind::Error(error) => {
+                self.errors.apply(error);
+                self.overrides.forget_errors();
+                let seen = error.signature.as_deref().unwrap_or(&error.message);
+                self.detector().observe_error(seen.as_bytes());
+                self.overrides.repetition = None;
+                Watch::ERRORS | Watch::REPETITION
+            }
+            EventKind::Progress(progress) if counted.contains(progress.kind) => {
+                self.reruns.last_changed_at = Some(now.at);
+                Watch::RERUN | self.success() | self.made_progress(now)
+            }
+            EventKind::Progress(_) | EventKind::Suspended(_) => Watch::NONE,
+            EventKind::Tasks(tasks) => {
+                let done_before = self.tasks.as_ref().map_or(0, |tasks| tasks.done);
+                self.tasks = Some(tasks.clone());
+                if tasks.done > done_before {
+                    Watch::TASKS | self.made_progress(now)
+                } else {
+                    Watch::TASKS
+                }
+            }
+            EventKind::Cycle(cycle) => {
+                self.cycles.apply(&cycle.metrics);
+                Watch::CYCLES
+            }
+            EventKind::Action(action) => {
+                let step = Step {
+                    kind: StepKind::from(action.kind.as_str()),
+                    action: action.signature.as_bytes(),
+                    result: action.result_signature.as_deref().map(str::as_bytes),
+                    failed: false,
+                    active_ms: millis(now.active),
+                    cost_usd: self.spent.cost_usd,
+                    turn: None,
+                };
+                self.detector().observe(&step);
+                self.overrides.repetition = None;
+                Watch::REPETITION
+            }
+            EventKind::Probe(probe) => {
+                self.probes.apply(probe);
+                Watch::PROBES
+            }
+            EventKind::FailureSignal(signal) => {
+                self.reruns.apply(signal, now.at);
+                Watch::RERUN
+            }
+            EventKind::Guard(guard) => {
+                self.guards.apply(guard);
+                Watch::GUARDS
+            }
+            EventKind::Verification(verification) => {
+                self.verification = Some(verification.outcome);
+                Watch::VERIFICATION
+            }
+            EventKind::Review(review) => {
+                self.reviews.apply(review);
+                Watch::REVIEW
+            }
+            EventKind::Worker(worker) => {
+                self.worker.apply(worker);
+                if self.worker.is_rate_limited() {
+                    self.clock.wait(Wait::RateLimit);
+                }
+                Watch::WORKER
+            }
+            EventKind::Quota(quota) => {
+                self.quotas.apply(quota);
+                Watch::QUOTA
+            }
+            EventKind::Raised(raised) => self.raised(raised),
+            EventKind::Drift(drift) => {
+                self.drift = Some(drift.score);
+                Watch::DRIFT
+            }
+            EventKind::Signal(signal) => self.signalled(signal.kind),
+            EventKind::Asked(_) => {
+                self.clock.wait(Wait::Answer);
+                Watch::NONE
+            }
+            EventKind::Answered(answered) => {
+                self.answer = Some(answered.answer);
+                self.acknowledge(now, Wait::Answer)
+            }
+            EventKind::Recovered(recovered) => {
+                self.errors.ended_on_purpose = true;
+                self.progress.recovered(recovered.kind);
+                Watch::RECOVERIES
+            }
+            EventKind::Decision(decided) => {
+                self.decided(decided);
+                Watch::NONE
+            }
+            EventKind::Held(_) => {
+                self.clock.wait(Wait::Release);
+                Watch::NONE
+            }
+            EventKind::Halted(_) => {
+                self.clock.wait(Wait::Resume);
+                Watch::NONE
+            }
+            EventKind::Released(_) => self.acknowledge(now, Wait::Release),
+            EventKind::Resumed(_) => self.acknowledge(now, Wait::Resume),
+        }
+    }
+
+    fn iteration_started(&mut self) -> Watch {
+        self.clock.done_waiting(Wait::RateLimit);
+        self.context = None;
+        self.errors.iteration_started();
+        self.progress.iteration_started();
+        self.worker.iteration_started();
+        self.patterns.iteration_started();
+        Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED
+    }
+
+    fn iteration_finished(&mut self, end: &IterationFinished) -> Watch {
+        // A provider's limit says nothing about the work: neither failure nor lack of progress.
+        let excused = self.worker.is_rate_limited();
+        self.iterations = self.iterations.saturating_add(1);
+        self.exit_code = end.exit_code;
+        if let Some(made) = self.errors.iteration_finished(end, excused) {
+            self.detector().observe_error(made.message.as_bytes());
+        }
+        self.overrides.forget_errors();
+        self.progress.iteration_finished(excused);
+        self.spent.iteration_finished();
+        self.worker.iteration_finished(end.timed_out);
+        Watch::ITERATIONS
+            | Watch::EXIT
+            | Watch::ERRORS
+            | Watch::REPETITION
+            | Watch::PROGRESS
+            | Watch::METERS
+            | Watch::WORKER
+    }
+
+    fn success(&mut self) -> Watch {
+        self.errors.success();
+        self.overrides.forget_errors();
+        Watch::ERRORS
+    }
+
+    fn made_progress(&mut self, now: Moment) -> Watch {
+        self.progress.made(now.active);
+        if let Some(detector) = &mut self.repetition {
+            detector.progress();
+        }
+        Watch::PROGRESS | Watch::RECOVERIES | Watch::REPETITION
+    }
+
+    fn raised(&mut self, raised: &Raised) -> Watch {
+        let limit = reason::limit_code(&raised.limit);
+        if self.raises.len() < MOST_RAISES || self.raises.contains_key(limit) {
+            self.raises.insert(limit.to_owned(), raised.value);
+        }
+        // Any rule may carry the raised reason, so all of them are looked at again.
+        Watch::ALL
+    }
+
+    fn signalled(&mut self, kind: SignalKind) -> Watch {
+        self.errors.ended_on_purpose |= kind != SignalKind::Resume;
+        match kind {
+            SignalKind::Pause => self.clock.wait(Wait::Unpause),
+            SignalKind::Resume => self.clock.done_waiting(Wait::Unpause),
+            SignalKind::Stop | SignalKind::Kill => {}
+        }
+        self.signal = Some(kind);
+        Watch::SIGNAL
+    }
+
+    fn decided(&mut self, decided: &Decided) {
+        self.errors.ended_on_purpose |= !matches!(
+            decided.verdict,
+            Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
+        );
+        self.fired = (decided.verdict != Verdict::Continue).then(|| Streaks::named(&decided.streaks));
+    }
+
+    /// A person looked at what fired and let the run go on: what they saw is not asked again.
+    fn acknowledge(&mut self, now: Moment, waited_for: Wait) -> Watch {
+        self.clock.done_waiting(waited_for);
+        self.acknowledgements = self.acknowledgements.saturating_add(1);
+        self.guards = people::Guards::default();
+        // Without a record of what fired, everything that counts in a row was seen.
+        let streaks = self.fired.take().unwrap_or(Streaks::ALL);
+        for streak in Streak::ALL.into_iter().filter(|streak| streaks.contains(*streak)) {
+            match streak {
+                Streak::NoProgress => self.progress.iterations_since = 0,
+                Streak::Stagnation => self.progress.count_age_from(now.active),
+                Streak::ConsecutiveErrors => self.errors.success(),
+                Streak::ConsecutiveFails => self.units.forget_streak(),
+                Streak::TestFailures => self.tests.failure_streak = 0,
+                Streak::Repetition => self.repetition = None,
+                Streak::Worker => self.worker = people::WorkerState::default(),
+                Streak::SameRounds => self.reviews.same_rounds = 0,
+                Streak::Signal => self.signal = None,
+            }
+        }
+        Watch::ALL
+    }
+
+    fn detector(&mut self) -> &mut Detector {
+        self.repetition.get_or_insert_with(|| Box::new(Detector::new()))
+    }
+
+    /// Both clocks at a time after the last event, as far as the events tell.
+    pub fn moment(&self, now: Timestamp) -> Moment {
+        self.clock.moment(now)
+    }
+
+    /// When the run began.
+    pub(crate) fn start(&self, now: Moment) -> Timestamp {
+        self.clock.start(now)
+    }
+
+    /// The repetition detector's state; none before the first action or error.
+    pub(crate) fn repetition(&self) -> Option<Reading> {
+        self.repetition.as_deref().map(Detector::reading)
+    }
+
+    pub(crate) fn repetition_evidence(&self) -> Option<String> {
+        self.repetition.as_deref().map(|detector| detector.evidence().to_string())
+    }
+
+    /// Finished units that took more than one attempt, of all that finished.
+    pub(crate) fn retry_rate(&self) -> f64 {
+        let derived = || rate(self.units.retried(), self.units.finished());
+        self.overrides.retry_rate.unwrap_or_else(derived)
+    }
+
+    /// Units that ended rejected or failed, of all that finished.
+    pub(crate) fn reject_rate(&self) -> f64 {
+        let derived = || rate(self.units.unsuccessful(), self.units.finished());
+        self.overrides.reject_rate.unwrap_or_else(derived)
+    }
+
+    /// Tasks that ended in error, of all that ended.
+    pub(crate) fn error_rate(&self) -> f64 {
+        let (ended, errored) = self.ended_and_errored();
+        self.overrides.error_rate.unwrap_or_else(|| rate(errored, ended))
+    }
+
+    /// How many units a rate was taken over. A rate that was given without a number of units
+    /// stands for at least one.
+    pub(crate) fn units_behind(&self, rate: f64) -> u64 {
+        let units = &self.units;
+        let finished = if units.finished() == 0 { units.attempted } else { units.finished() };
+        finished.max(u64::from(rate > 0.0))
+    }
+
+    /// Units where units are reported, else iterations: how many ended, and how many in error.
+    pub(crate) fn ended_and_errored(&self) -> (u64, u64) {
+        if let Some(given) = self.overrides.ended {
+            given
+        } else if self.units.reported() {
+            (self.units.finished(), self.units.unsuccessful())
+        } else {
+            (self.errors.iterations_ended, self.errors.iterations_errored)
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
+fn rate(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Bounds what a journal of invented limit names can take up.
+const MOST_RAISES: usize = 256;

@@ -1,0 +1,144 @@
+//! What the run has used: tokens, money, context, and the provider's usage windows.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Context, Quota, Usage};
+use crate::time::{Moment, Timestamp};
+
+/// Tokens and money spent so far, and whether anybody reports them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cache_read: u64,
+    pub(crate) cache_write: u64,
+    pub(crate) cost_usd: f64,
+    pub(crate) cost_known: bool,
+    /// An iteration has ended and nobody had reported any tokens.
+    pub(crate) tokens_silent: bool,
+    /// An iteration has ended and nobody had reported what it cost.
+    pub(crate) cost_silent: bool,
+    usage_in_iteration: bool,
+    cost_in_iteration: bool,
+}
+
+impl Spent {
+    pub(crate) fn apply(&mut self, usage: &Usage) {
+        self.input = self.input.saturating_add(usage.input_tokens);
+        self.output = self.output.saturating_add(usage.output_tokens);
+        self.cache_read = self.cache_read.saturating_add(usage.cache_read_tokens);
+        self.cache_write = self.cache_write.saturating_add(usage.cache_write_tokens);
+        self.usage_in_iteration = true;
+        self.tokens_silent = false;
+        if let Some(cost) = usage.cost_usd {
+            self.cost_usd = (self.cost_usd + cost).min(f64::MAX);
+            self.cost_known = true;
+            self.cost_in_iteration = true;
+            self.cost_silent = false;
+        }
+    }
+
+    pub(crate) fn iteration_finished(&mut self) {
+        self.tokens_silent = !self.usage_in_iteration;
+        self.cost_silent = !self.cost_in_iteration;
+        self.usage_in_iteration = false;
+        self.cost_in_iteration = false;
+    }
+
+    /// Cache reads are cheap and many, so they count only where a condition says so.
+    pub(crate) fn tokens(&self, cache_reads: bool) -> u64 {
+        let counted = self.input.saturating_add(self.output).saturating_add(self.cache_write);
+        counted.saturating_add(if cache_reads { self.cache_read } else { 0 })
+    }
+}
+
+/// The share of the context window that is in use; none where its size is unknown.
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+pub(crate) fn context_share(context: &Context) -> Option<f64> {
+    (context.limit > 0).then(|| context.used as f64 / context.limit as f64)
+}
+
+/// The provider's usage windows, by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Quotas(BTreeMap<String, Window>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Window {
+    used: f64,
+    resets_at: Option<Timestamp>,
+}
+
+impl Quotas {
+    pub(crate) fn apply(&mut self, quota: &Quota) {
+        if self.0.len() < MOST_WINDOWS || self.0.contains_key(&quota.window) {
+            let window = Window { used: quota.used, resets_at: quota.resets_at };
+            self.0.insert(quota.window.clone(), window);
+        }
+    }
+
+    /// How full a window is now: a reading is worth nothing once the window has been reset.
+    pub(crate) fn used(&self, window: &str, now: Moment) -> f64 {
+        self.0.get(window).map_or(0.0, |window| window.used_at(now))
+    }
+
+    pub(crate) fn resets_at(&self, window: &str) -> Option<Timestamp> {
+        self.0.get(window)?.resets_at
+    }
+
+    pub(crate) fn iter(&self, now: Moment) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(move |(name, window)| (name.as_str(), window.used_at(now)))
+    }
+}
+
+impl Window {
+    fn used_at(&self, now: Moment) -> f64 {
+        if self.resets_at.is_some_and(|reset| reset <= now.at) { 0.0 } else { self.used }
+    }
+}
+
+/// A provider has a handful; the bound is against a reporter that invents them.
+const MOST_WINDOWS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cache_reads_count_only_when_asked_for() {
+        let mut spent = Spent::default();
+        spent.apply(&Usage {
+            input_tokens: 1,
+            output_tokens: 10,
+            cache_read_tokens: 100,
+            cache_write_tokens: 1000,
+            ..Usage::default()
+        });
+        assert_eq!((spent.tokens(false), spent.tokens(true)), (1011, 1111));
+        spent.apply(&Usage { input_tokens: u64::MAX, ..Usage::default() });
+        assert_eq!(spent.tokens(true), u64::MAX);
+    }
+
+    #[test]
+    fn a_meter_is_silent_after_an_iteration_without_a_word() {
+        let mut spent = Spent::default();
+        assert!(!spent.tokens_silent && !spent.cost_silent);
+        spent.apply(&Usage { input_tokens: 1, ..Usage::default() });
+        spent.iteration_finished();
+        assert!(!spent.tokens_silent && spent.cost_silent && !spent.cost_known);
+        spent.iteration_finished();
+        assert!(spent.tokens_silent);
+    }
+
+    #[test]
+    fn a_window_that_was_reset_is_empty() {
+        let reset = Timestamp::from_nanos(100);
+        let mut quotas = Quotas::default();
+        quotas.apply(&Quota { window: "5h".into(), used: 0.9, resets_at: Some(reset) });
+        let now = |nanoseconds| Moment { at: Timestamp::from_nanos(nanoseconds), ..Moment::default() };
+        assert_eq!(quotas.used("5h", now(99)), 0.9);
+        assert_eq!(quotas.used("5h", now(100)), 0.0);
+        assert_eq!(quotas.used("weekly", now(0)), 0.0);
+    }
+}

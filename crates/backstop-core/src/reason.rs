@@ -131,8 +131,13 @@ mod tests {
         let values = Values::new()
             .with("run", "4K7Q")
             .with("value", 50)
+            .with("threshold", 50)
             .with("raised", 100);
-        assert!(reason.diagnosis_with(&values).contains("50 iterations"));
+        assert!(
+            reason
+                .diagnosis_with(&values)
+                .contains("50 of 50 iterations")
+        );
         assert!(
             reason
                 .next_commands_with(&values)

@@ -78,10 +78,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The run reached its completion condition.",
-        diagnosis: "A rule with `then = \"complete\"` holds, after {iterations|the last} \
-            iterations. Where `[verify]` is set, the claim was proven before it counted. Read the \
-            work before you merge it; if the run ended too early, make the rule stricter or add \
-            `[verify] command`.",
+        diagnosis: "A rule with `then = \"complete\"` holds. Where `[verify]` is set, the claim \
+            was proven before it counted. Read the work before you merge it; if the run ended too \
+            early, make the rule stricter or add `[verify] command`.",
         next_commands: ["backstop report {run}", "backstop show {run}"],
         since: "0.1.0",
     }
@@ -129,8 +128,8 @@ reasons! {
         next_step: FixRequired,
         summary: "The working tree had uncommitted changes before the run started.",
         diagnosis: "Nothing was run, because the tree was not clean: {detail|it holds uncommitted \
-            changes}. Commit or stash them, or set `[guards] require_clean = false` if the run \
-            may start on top of them.",
+            changes}. Commit or stash them and start again, or set `[guards] require_clean = \
+            false`. `backstop resume` does not check again: it goes on with the tree as it is.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }
@@ -176,9 +175,9 @@ reasons! {
         auto_resumable: false,
         next_step: FixRequired,
         summary: "The verification command did not end in time.",
-        diagnosis: "`[verify] command` ran past its time-out of {threshold|`[verify] timeout`}, \
-            so nobody knows whether the work is good. Find out what hangs, or raise `[verify] \
-            timeout`.",
+        diagnosis: "`[verify] command` ran past {threshold|its time-out}, so nobody knows whether \
+            the work is good. Find out what hangs, or raise `[verify] timeout` and apply the \
+            policy.",
         next_commands: [
             "backstop doctor {run}",
             "backstop policy apply {run}",
@@ -195,9 +194,9 @@ reasons! {
         auto_resumable: false,
         next_step: Prompt,
         summary: "An error, or a number of errors in a row, met a rule.",
-        diagnosis: "The last error was: {detail|not recorded}. If it is harmless, give `on_error` \
-            a `pattern` or raise `count` of `consecutive_errors`; if it passes by itself, list it \
-            under `[errors] transient`, so that backstop backs off instead.",
+        diagnosis: "The last error: {detail|see `backstop doctor`}. If it is harmless, give \
+            `on_error` a `pattern` or raise `count` of `consecutive_errors`; if it passes by \
+            itself, list it under `[errors] transient`, so that backstop backs off instead.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",
@@ -248,9 +247,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Several reviews in a row asked for the same changes.",
-        diagnosis: "The reviewer asked for the same {value|several} times: {detail|see the \
-            report}. Either the agent does not understand the request or cannot meet it. Settle \
-            it by hand or resume with `--note`; `same_rounds` sets how many rounds are allowed.",
+        diagnosis: "The reviewer made the same request {value|several} times: {detail|see the \
+            report}. Either the agent does not understand it or cannot meet it. Settle it by hand \
+            or resume with `--note`; `same_rounds` sets how many rounds are allowed.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",
@@ -284,8 +283,9 @@ reasons! {
         auto_resumable: false,
         next_step: FixRequired,
         summary: "The worker said that it cannot go on without help.",
-        diagnosis: "It needs something that it cannot get by itself: {detail|the log says what}. \
-            Provide it, then release the run, with `--note` if the agent must be told.",
+        diagnosis: "The worker needs something that it cannot get by itself: {detail|the log says \
+            what}. Provide it, then `backstop release`, or `backstop resume` with `--note` if the \
+            agent must be told.",
         next_commands: [
             "backstop show {run}",
             "backstop release {run}",
@@ -336,7 +336,7 @@ reasons! {
         auto_resumable: true,
         next_step: Wait,
         summary: "The provider refuses more work for now, or its usage window is nearly full.",
-        diagnosis: "The provider's limit is reached at {value|its present use}; it opens again \
+        diagnosis: "The provider takes no more for now ({value|its limit} used); it opens again \
             {until|when its window resets}. Resume then, or let `--auto-resume` do it. `at_least` \
             of the `quota` rule sets how much of a window is left to others.",
         next_commands: [
@@ -354,7 +354,7 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "All units together used up the allowed number of attempts.",
-        diagnosis: "{value|All} attempts of {threshold|those allowed} are spent. Look at the units \
+        diagnosis: "{value|All} of {threshold|the allowed} attempts are spent. Look at the units \
             that took most of them before you buy more with `--raise circuit_breaker=…` \
             (`circuit_breaker_limit` in a manifest, `count` of `max_attempts` in a policy).",
         next_commands: [
@@ -387,9 +387,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Too large a share of the finished units was rejected or failed.",
-        diagnosis: "The reject rate is {value|above its limit}, over {threshold|what is allowed}. \
-            Look at the rejected units; the input or the acceptance test may be wrong. Then go on \
-            with `--raise reject_rate=…`. Few units make a jumpy rate: set `min_units`.",
+        diagnosis: "The reject rate is {value|too high} (limit: {threshold|see the policy}). Look \
+            at the rejected units; the input or the acceptance test may be wrong. Then go on with \
+            `--raise reject_rate=…`. Few units make a jumpy rate: set `min_units`.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise reject_rate={raised|RATE}",
@@ -405,9 +405,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Too large a share of the finished units needed more than one attempt.",
-        diagnosis: "The retry rate is {value|above its limit}, over {threshold|what is allowed}: \
-            the work gets done, but at a multiple of its price. See why first attempts fail, then \
-            go on with `--raise retry_rate=…`, or set `min_units`.",
+        diagnosis: "The retry rate is {value|too high} (limit: {threshold|see the policy}): the \
+            work gets done, but at a multiple of its price. See why first attempts fail, then go \
+            on with `--raise retry_rate=…`, or set `min_units`.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise retry_rate={raised|RATE}",
@@ -423,9 +423,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Too large a share of the tasks ended in error.",
-        diagnosis: "The error rate is {value|at its limit}; the limit is {threshold|in the \
-            policy}. Group the errors with `backstop doctor`, cure the commonest, then go on with \
-            `--raise error_rate=…`. `min_tasks` keeps the first few tasks from deciding alone.",
+        diagnosis: "The error rate is {value|too high} (limit: {threshold|see the policy}). Group \
+            the errors with `backstop doctor`, cure the commonest, then go on with `--raise \
+            error_rate=…`. `min_tasks` keeps the first few tasks from deciding alone.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --raise error_rate={raised|RATE}",
@@ -460,9 +460,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The health score fell below its limit.",
-        diagnosis: "Health is {value|low}; the limit is {threshold|`below` of the `health` \
-            rule}. The score mixes tokens left, context left, errors and recent progress: find \
-            out which part is low, mend that, or lower `below`.",
+        diagnosis: "The health score is {value|too low} (limit: {threshold|see the policy}). It \
+            mixes tokens left, context left, errors and recent progress: find out which part is \
+            low and mend that, or lower `below` of the `health` rule.",
         next_commands: [
             "backstop doctor {run}",
             "backstop show {run}",
@@ -515,7 +515,7 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The recent work has little in common with what was asked for.",
-        diagnosis: "The drift score is {value|high}, over {threshold|`above` of the rule}. \
+        diagnosis: "The drift score is {value|too high} (limit: {threshold|see the policy}). \
             Compare the last changes with `[work] requirements`. Bring the agent back with \
             `--note`, bring the requirements up to date, or raise `above` of `topic_drift`.",
         next_commands: [
@@ -534,9 +534,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "This job has been re-run as often as the policy allows.",
-        diagnosis: "The job was re-run {value|as often as allowed}; the limit is {threshold|in \
-            the policy}. A failure that survives this is rarely chance: read the job's log. The \
-            limit is `maxRerunsPerJob`, or `count` of `job_attempts`.",
+        diagnosis: "{value|All} of {threshold|the allowed} re-runs of this job are used. A \
+            failure that survives them is rarely chance: read the job's log. The limit is \
+            `maxRerunsPerJob`, or `count` of `job_attempts`.",
         next_commands: ["backstop show {run}", "backstop policy explain"],
         since: "0.1.0",
     }
@@ -549,7 +549,7 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "All jobs of this subject together have been re-run as often as allowed.",
-        diagnosis: "{value|All} re-runs of {threshold|those allowed} are used. Many jobs failing \
+        diagnosis: "{value|All} of {threshold|the allowed} re-runs are used. Many jobs failing \
             once weigh as much here as one job failing often: look for what they share. The limit \
             is `maxTotalRerunsPerPr`, or `count` of `total_attempts`.",
         next_commands: ["backstop show {run}", "backstop policy explain"],
@@ -624,8 +624,8 @@ reasons! {
         auto_resumable: false,
         next_step: Wait,
         summary: "The last change is too recent to act on.",
-        diagnosis: "Things must settle for {threshold|the cool-down} after a change; this one is \
-            free {until|when that has passed}. Wait, or shorten `cooldownMinutes` or `duration` \
+        diagnosis: "Things must settle for {threshold|a while} after a change; the wait ends \
+            {until|when that time has passed}. Wait, or shorten `cooldownMinutes`, or `duration` \
             of `cooldown`.",
         next_commands: ["backstop show {run}", "backstop release {run}"],
         since: "0.1.0",
@@ -658,10 +658,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The run used up its active time.",
-        diagnosis: "The run was active for {value|all its time}; the budget is {threshold|set by \
-            `[limits] duration`}. Waiting, holds and sleep did not count. Give it more with \
-            `--raise duration=…` or `[limits] duration`, if the report shows that it was getting \
-            somewhere.",
+        diagnosis: "The run used {value|all} of {threshold|its} active time; waiting, holds and \
+            sleep did not count. If the report shows that it was getting somewhere, give it more \
+            with `--raise duration=…` or `[limits] duration`.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise duration={raised|TIME}",
@@ -677,9 +676,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The run finished as many iterations as it may.",
-        diagnosis: "The run finished {value|all its} iterations; the limit is {threshold|set by \
-            `[limits] iterations`}. If it was getting somewhere, go on with `--raise \
-            iterations=…` or set `[limits] iterations`; if not, more of the same will not help.",
+        diagnosis: "The run finished {value|all} of {threshold|its allowed} iterations. If it was \
+            getting somewhere, go on with `--raise iterations=…` or set `[limits] iterations`; if \
+            not, more of the same will not help.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise iterations={raised|N}",
@@ -696,8 +695,8 @@ reasons! {
         auto_resumable: true,
         next_step: Prompt,
         summary: "Nothing counted as progress for too long.",
-        diagnosis: "There was no progress for {value|too long}; the limit is {threshold|in the \
-            policy}. Give the agent a hint with `--note`. If it did get on, tell backstop what \
+        diagnosis: "There was no progress for {value|too long} (limit: {threshold|see the \
+            policy}). Give the agent a hint with `--note`. If it did get on, tell backstop what \
             counts: `[progress] markers`, `tasks` or `count`.",
         next_commands: [
             "backstop doctor {run}",
@@ -715,9 +714,10 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The run used up its tokens, or they could not be counted.",
-        diagnosis: "{value|All} tokens of {threshold|the budget} are used; cache reads count only \
-            with `cache_reads = true`. Buy more with `--raise tokens=…` or `[limits] tokens`. If \
-            the program reports no usage, go on without the limit by `--unmetered allow`.",
+        diagnosis: "Tokens used: {value|not reported} of {threshold|the budget}; cache reads \
+            count only with `cache_reads = true`. Buy more with `--raise tokens=…` or `[limits] \
+            tokens`. If the program reports no usage, `--unmetered allow` goes on without this \
+            limit.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise tokens={raised|N}",
@@ -733,9 +733,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "The run used up its money, or its cost could not be metered.",
-        diagnosis: "{value|All} of {threshold|the budget} is spent. Buy more with `--raise \
-            cost_usd=…` or `[limits] cost_usd`. If the program reports no cost, go on without \
-            the limit by `--unmetered allow`.",
+        diagnosis: "Spent: {value|not reported} of {threshold|the budget}. Buy more with `--raise \
+            cost_usd=…` or `[limits] cost_usd`. If the program reports no cost, `--unmetered \
+            allow` goes on without this limit.",
         next_commands: [
             "backstop report {run}",
             "backstop resume {run} --raise cost_usd={raised|USD}",
@@ -750,7 +750,7 @@ reasons! {
         aliases: [],
         auto_resumable: false,
         next_step: Prompt,
-        summary: "The agent's context window is nearly full, and fresh starts did not help.",
+        summary: "The agent's context window is full to its limit.",
         diagnosis: "The context is {value|nearly} full; the limit is {threshold|`at_least` of \
             `context_usage`}. Hand out smaller tasks or shorten what is fed to `[loop] stdin`. \
             `[recover] context_max` sets how many fresh starts are tried without progress.",
@@ -769,8 +769,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Somebody asked the run to stop.",
-        diagnosis: "A person stopped it, by Ctrl-C or `backstop stop`, after {iterations|some} \
-            iterations. The work is kept and `backstop resume` goes on where it ended.",
+        diagnosis: "A person stopped it, by Ctrl-C or `backstop stop` (iterations finished: \
+            {iterations|see the report}). The work is kept, and `backstop resume` goes on where \
+            it ended.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }
@@ -800,11 +801,7 @@ reasons! {
         diagnosis: "The question was: {detail|see the report}. No answer came within \
             {threshold|`[intervention] timeout`}. Look at the evidence and resume. To be reached \
             next time, set `[notify]`, or raise `[intervention] timeout`.",
-        next_commands: [
-            "backstop show {run}",
-            "backstop resume {run}",
-            "backstop resume {run} --note \"…\"",
-        ],
+        next_commands: ["backstop show {run}", "backstop resume {run} --note \"…\""],
         since: "0.1.0",
     }
     Terminated {
@@ -816,9 +813,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "backstop received SIGTERM and ended the run.",
-        diagnosis: "A parent process, a service manager or a shutdown sent SIGTERM, after \
-            {iterations|some} iterations. Nothing is wrong with the run itself: `backstop \
-            resume` goes on with the same counts and budgets.",
+        diagnosis: "A parent process, a service manager or a shutdown sent SIGTERM (iterations \
+            finished: {iterations|see the report}). Nothing is wrong with the run itself: \
+            `backstop resume` goes on with the same counts and budgets.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }

@@ -15,9 +15,14 @@ pub struct Values {
 impl Values {
     /// The placeholders that built-in texts use.
     ///
-    /// `run`: the run's id. `value`, `threshold`: what was measured and its limit, as people read
-    /// them. `raised`: a limit to offer for `--raise`. `iterations`: how many have finished.
-    /// `detail`: what the world said (an error, files, what is needed). `until`: when a wait ends.
+    /// - `run`: the run's id.
+    /// - `value`, `threshold`: what was measured and its limit, as people read them: `50`,
+    ///   `37.5%`, `8h`, `$20`. `stalled` has two meters, so there a count names its unit:
+    ///   `3 iterations`.
+    /// - `raised`: a limit to offer for `--raise`.
+    /// - `iterations`: how many have finished.
+    /// - `detail`: what the world said (an error, files, what is needed), without a full stop.
+    /// - `until`: when a wait ends, as it follows a verb: `at 12:05`.
     pub const NAMES: &'static [&'static str] = &[
         "run",
         "value",

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use any::AnyReason;
 pub use custom::{CustomReason, Problem};
 pub use document::{markdown_table, reference};
-pub use family::Family;
+pub use family::{Family, UnknownFamily};
 pub use lookup::{UnknownReason, find, nearest};
 pub use registry::{ReasonCode, all};
 pub use values::Values;

@@ -3,7 +3,15 @@
 //! Nothing here reads a clock, a file, the environment or the network, and nothing here logs or
 //! spawns. Time comes in as a value, answers about the world come in as events.
 
+pub mod condition;
 pub mod diagnostic;
+pub mod document;
 pub mod event;
+pub mod expression;
+pub mod facts;
+mod field;
+pub mod normalise;
+pub mod reason;
+pub mod repetition;
 pub mod time;
 pub mod verdict;

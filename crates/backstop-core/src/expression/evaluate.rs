@@ -163,16 +163,14 @@ impl<'a> Evaluation<'_> {
                 .ok()
                 .and_then(|position| items.get(position))
                 .ok_or_else(|| missing(node, &position.to_string())),
-            (Value::Map(_), other) => {
-                let key = described(index, &other);
-                Err(unknown(format!("a map is indexed by text, not by {key}")))
-            }
-            (Value::List(_), other) => {
-                let position = described(index, &other);
-                Err(unknown(format!(
-                    "a list is indexed by a whole number, not by {position}"
-                )))
-            }
+            (map @ Value::Map(_), _) => Err(unknown(format!(
+                "{} is indexed by text",
+                described(of, &map)
+            ))),
+            (list @ Value::List(_), _) => Err(unknown(format!(
+                "{} is indexed by a whole number",
+                described(of, &list)
+            ))),
             (other, _) => Err(unknown(format!("{} has no items", described(of, &other)))),
         }
     }
@@ -428,14 +426,16 @@ impl<'a> Evaluation<'_> {
             (Conversion::Text, Value::Float(value)) => Some(built(value.to_string())),
             _ => None,
         };
-        let target = if conversion == Conversion::Text {
-            Kind::Text
-        } else {
-            Kind::Number
+        let target = match conversion {
+            Conversion::Int => "a whole number",
+            Conversion::Double => "a number",
+            Conversion::Text => "text",
         };
         converted.ok_or_else(|| {
-            let what = described(of, &value);
-            unknown(format!("{what} cannot be turned into {}", target.words()))
+            unknown(format!(
+                "{} cannot be turned into {target}",
+                described(of, &value)
+            ))
         })
     }
 
@@ -533,7 +533,10 @@ fn missing(node: &Node, key: &str) -> Failure {
 
 /// A value in a message: never its content, which may be long, secret or of several lines.
 fn described(node: &Node, value: &Value<'_>) -> String {
-    let kind = value.kind().words();
+    let kind = match value {
+        Value::Float(number) if number.is_nan() => "not a number",
+        other => other.kind().words(),
+    };
     match node.path() {
         Some(path) => format!("`{path}` ({kind})"),
         None => kind.to_owned(),

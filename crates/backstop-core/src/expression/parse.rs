@@ -7,9 +7,8 @@ use cel::Env;
 use cel::common::ast::{IdedExpr, SourceInfo};
 use cel::parser::ParseErrors;
 
+use super::ExpressionError;
 use super::scan::{MAX_DEPTH, shortened};
-use super::{ExpressionError, names};
-use crate::diagnostic::nearest;
 
 /// The parser's tree and where its nodes stand in the source.
 pub(super) struct Parsed {
@@ -39,10 +38,10 @@ pub(super) fn parse(source: &str) -> Result<Parsed, ExpressionError> {
 impl Parsed {
     /// Where a node stands: for a call its bracket, for an operator its sign, else all of it.
     pub fn span(&self, source: &str, node: &IdedExpr) -> Option<Range<usize>> {
+        // Bytes, of which the last may be any of a character's.
         let (first, last) = self.places.offset_for(node.id)?;
-        let start = byte_of(source, first as usize)?;
-        let last = byte_of(source, last as usize)?;
-        let end = last + source[last..].chars().next().map_or(0, char::len_utf8);
+        let start = source.floor_char_boundary(first as usize);
+        let end = source.ceil_char_boundary((last as usize).saturating_add(1));
         (start <= end).then_some(start..end)
     }
 }
@@ -68,7 +67,7 @@ fn syntax_error(source: &str, errors: &ParseErrors) -> ExpressionError {
         "and" => error.hint("write `&&`"),
         "or" => error.hint("write `||`"),
         "not" => error.hint("write `!`"),
-        word => error.nearest(nearest(word, names::FUNCTIONS.iter().copied())),
+        _ => error,
     }
 }
 

@@ -64,7 +64,7 @@ impl<'a> Scan<'a> {
             }
             '<' | '>' | '!' | '=' | '&' | '|' => return self.operator(character),
             _ => {
-                let message = format!("`{}` is not expected here", character.escape_default());
+                let message = format!("`{}` is not expected here", character.escape_debug());
                 return Err(self.error(message, character.len_utf8()));
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Scan<'a> {
             Some('0'..='3') if digits(3, 8) => 3,
             other => {
                 let shown = other
-                    .map(|c| c.escape_default().to_string())
+                    .map(|c| c.escape_debug().to_string())
                     .unwrap_or_default();
                 let message = format!("`\\{shown}` is not an escape");
                 return Err(self

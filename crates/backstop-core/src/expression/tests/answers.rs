@@ -196,7 +196,63 @@ fn what_cannot_be_told_is_unknown_and_says_why() {
             format!("{source}: {why}\n")
         })
         .collect();
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r##"
+    retry_rate > 0.5: `retry_rate` is not known
+    last_error.category == 'critical': `last_error` (null) has no `category`
+    failure_class.contains('infra'): `failure_class` (null) is not text
+    exit_code == '1': `exit_code` (a number) cannot be compared with text
+    exit_code != 'x': `exit_code` (a number) cannot be compared with text
+    failure_class > 1: `failure_class` (null) cannot be compared with a number
+    drift > 0.5: `drift` (not a number) cannot be compared with a number
+    drift == drift: `drift` (not a number) cannot be compared with `drift` (not a number)
+    quota['monthly'] > 0.5: `quota["monthly"]` is missing
+    quota.monthly > 0.5: `quota.monthly` is missing
+    quota[1] > 0.5: `quota` (a map) is indexed by text
+    quota[worker] > 0.5: `quota[worker]` is missing
+    failure_signals[3] == 'x': `failure_signals[3]` is missing
+    failure_signals[-1] == 'x': `failure_signals[-1]` is missing
+    failure_signals['x'] == 'x': `failure_signals` (a list) is indexed by a whole number
+    failure_signals[1.0] == 'x': `failure_signals` (a list) is indexed by a whole number
+    iterations[0] == 1: `iterations` (a number) has no items
+    iterations.x == 1: `iterations` (a number) has no `x`
+    has(iterations.x): `iterations` (a number) has no fields
+    '\n' in iterations: text cannot be looked for in `iterations` (a number)
+    1 in guards: a number cannot be looked for in `guards` (a list)
+    1 in quota: a number cannot be looked for in `quota` (a map)
+    guards == [1]: `guards` (a list) cannot be compared with a list
+    iterations / 0 == 1: division by zero
+    iterations % 0 == 1: division by zero
+    cost_usd / 0 > 1: division by zero
+    cost_usd / 0.0 > 1: division by zero
+    cost_usd % 2 > 1: `%` works on whole numbers only
+    9223372036854775807 + iterations > 0: a number got too large
+    -9223372036854775807 - iterations > 0: a number got too large
+    9223372036854775807 * iterations > 0: a number got too large
+    (-9223372036854775807 - 1) / -1 > 0: a number got too large
+    (-9223372036854775807 - 1) % -1 > 0: a number got too large
+    -(-9223372036854775807 - 1) > 0: a number got too large
+    1e308 * 10 > 1: a number got too large
+    -worker == 1: `worker` (text) is not a number
+    worker + 1 == 'x': there is no arithmetic on `worker` (text) and a number
+    tests - 1 == 1: there is no arithmetic on `tests` (a map) and a number
+    size(iterations) == 1: `iterations` (a number) has no size
+    int('x') == 1: text cannot be turned into a whole number
+    int(1e300) == 1: a number cannot be turned into a whole number
+    int(drift) == 1: `drift` (not a number) cannot be turned into a whole number
+    double('inf') > 1: text cannot be turned into a number
+    string(null) == '': null cannot be turned into text
+    iterations: the expression gave a number, not true or false
+    worker: the expression gave text, not true or false
+    tests: the expression gave a map, not true or false
+    iterations.exists(t, true): `iterations` (a number) is not a list
+    tests.failed.exists(t, t > 1): `t` (text) cannot be compared with a number
+    tests.failed.exists_one(t, t > 1): `t` (text) cannot be compared with a number
+    tests.failed.filter(t, t > 1) == []: `t` (text) cannot be compared with a number
+    tests.failed.exists(t, t): `t` (text) is not true or false
+    worker && true: `worker` (text) is not true or false
+    !iterations: `iterations` (a number) is not true or false
+    worker ? true : false: `worker` (text) is not true or false
+    "##);
 }
 
 #[test]

@@ -42,14 +42,7 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, message: String, span: Option<Span>) -> Self {
-        Self {
-            severity,
-            message,
-            span,
-            label: None,
-            hint: None,
-            related: None,
-        }
+        Self { severity, message, span, label: None, hint: None, related: None }
     }
 
     /// Sets the text beside the underline.
@@ -79,12 +72,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let wanted = name.to_lowercase();
     known
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
+        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().max(wanted.len()).div_ceil(3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

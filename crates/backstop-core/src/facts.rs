@@ -160,7 +160,7 @@ impl Facts {
                     result: action.result_signature.as_deref().map(str::as_bytes),
                     failed: false,
                     active_ms: millis(now.active),
-                    cost_usd: self.spent.cost_usd,
+                    cost_usd: self.spent.cost_usd(),
                     turn: None,
                 };
                 self.detector().observe(&step);

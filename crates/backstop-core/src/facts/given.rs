@@ -248,7 +248,7 @@ impl Facts {
             self.spent.output = 0;
             self.spent.cache_write = 0;
         }
-        self.spent.cost_usd = given.cost_usd.unwrap_or(0.0);
+        self.spent.set_cost(given.cost_usd.unwrap_or(0.0));
         self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());
         for (window, used) in &given.quota {
             let used = used.clamp(0.0, 1.0);

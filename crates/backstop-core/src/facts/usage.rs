@@ -14,7 +14,8 @@ pub(crate) struct Spent {
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
     pub(crate) cache_write: u64,
-    pub(crate) cost_usd: f64,
+    /// In billionths of a dollar, so that ten times ten cents are a dollar.
+    cost: u64,
     pub(crate) cost_known: bool,
     /// An iteration has ended and nobody had reported any tokens.
     pub(crate) tokens_silent: bool,
@@ -33,7 +34,7 @@ impl Spent {
         self.usage_in_iteration = true;
         self.tokens_silent = false;
         if let Some(cost) = usage.cost_usd {
-            self.cost_usd = (self.cost_usd + cost).min(f64::MAX);
+            self.cost = self.cost.saturating_add(nano_dollars(cost));
             self.cost_known = true;
             self.cost_in_iteration = true;
             self.cost_silent = false;
@@ -47,11 +48,29 @@ impl Spent {
         self.cost_in_iteration = false;
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "sums below nine million dollars are exact")]
+    pub(crate) fn cost_usd(&self) -> f64 {
+        self.cost as f64 / 1e9
+    }
+
+    pub(crate) fn set_cost(&mut self, amount: f64) {
+        self.cost = nano_dollars(amount);
+    }
+
     /// Cache reads are cheap and many, so they count only where a condition says so.
     pub(crate) fn tokens(&self, cache_reads: bool) -> u64 {
         let counted = self.input.saturating_add(self.output).saturating_add(self.cache_write);
         counted.saturating_add(if cache_reads { self.cache_read } else { 0 })
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast holds what is too large at the largest; amounts are not negative"
+)]
+fn nano_dollars(amount: f64) -> u64 {
+    (amount * 1e9).round() as u64
 }
 
 /// The share of the context window that is in use; none where its size is unknown.
@@ -118,6 +137,17 @@ mod tests {
         assert_eq!((spent.tokens(false), spent.tokens(true)), (1011, 1111));
         spent.apply(&Usage { input_tokens: u64::MAX, ..Usage::default() });
         assert_eq!(spent.tokens(true), u64::MAX);
+    }
+
+    #[test]
+    fn ten_times_ten_cents_are_a_dollar() {
+        let mut spent = Spent::default();
+        for _ in 0..10 {
+            spent.apply(&Usage { cost_usd: Some(0.1), ..Usage::default() });
+        }
+        assert_eq!(spent.cost_usd(), 1.0);
+        spent.apply(&Usage { cost_usd: Some(f64::MAX), ..Usage::default() });
+        assert!(spent.cost_usd().is_finite());
     }
 
     #[test]

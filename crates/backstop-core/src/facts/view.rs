@@ -39,7 +39,7 @@ impl FactSource for View<'_> {
                 ("cache_write", spent.cache_write.into()),
             ]
             .into(),
-            "cost_usd" => spent.cost_usd.into(),
+            "cost_usd" => spent.cost_usd().into(),
             "cost_known" => spent.cost_known.into(),
             "context" => optional(facts.context.as_ref(), |context| {
                 [("used", context.used.into()), ("limit", context.limit.into())].into()

@@ -2,7 +2,7 @@
 
 use super::position;
 use super::scalar;
-use super::source::{MAX_DEPTH, too_deep};
+use super::source::{MAX_DEPTH, MAX_ERRORS, too_deep};
 use super::tree::{Entry, Node, Table, Value};
 use crate::diagnostic::{Diagnostic, Span};
 use jsonc_parser::ast;
@@ -81,7 +81,9 @@ impl Reader<'_> {
                 let table = Table {
                     entries: entries.collect(),
                 };
-                self.diagnostics.extend(table.duplicates());
+                if self.diagnostics.len() <= MAX_ERRORS {
+                    self.diagnostics.extend(table.duplicates());
+                }
                 Value::Table(table)
             }
         };

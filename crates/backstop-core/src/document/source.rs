@@ -51,7 +51,8 @@ impl Syntax {
 /// Spans are byte offsets into `bytes`, a byte order mark included.
 ///
 /// # Errors
-/// All that the syntax's parser can tell about what is wrong, in the order of the text.
+/// All that the syntax's parser can tell about what is wrong, in the order of the text, up to a
+/// hundred errors.
 pub fn parse(bytes: &[u8], syntax: Syntax) -> Result<Node, Vec<Diagnostic>> {
     if bytes.len() > MAX_BYTES {
         return Err(vec![too_large(bytes.len())]);
@@ -149,11 +150,10 @@ fn not_a_table(value: &Value, span: Span) -> Diagnostic {
 
 /// Keeps a broken file of many megabytes from filling the screen for hours.
 fn limit(diagnostics: &mut Vec<Diagnostic>) {
-    let found = diagnostics.len();
-    if found > MAX_ERRORS {
+    if diagnostics.len() > MAX_ERRORS {
         diagnostics.truncate(MAX_ERRORS);
         diagnostics.push(Diagnostic::error(
-            format!("{} more syntax errors are not shown", found - MAX_ERRORS),
+            "further errors in the syntax are not shown",
             None,
         ));
     }
@@ -183,5 +183,7 @@ pub const MAX_BYTES: usize = 16 << 20;
 /// How deep tables and lists may nest, the top-level table being the first level.
 pub const MAX_DEPTH: usize = 64;
 
-const MAX_ERRORS: usize = 100;
+/// How many errors are shown; a reader that has found more may stop looking.
+pub(super) const MAX_ERRORS: usize = 100;
+
 const BYTE_ORDER_MARK: char = '\u{feff}';

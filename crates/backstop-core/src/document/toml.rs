@@ -8,8 +8,16 @@ use crate::diagnostic::{Diagnostic, Span};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads TOML, going on after errors as far as that makes sense.
+/// Reads TOML, going on after errors as far as that makes sense; in a very large file, only the
+/// first is reported.
 pub(super) fn parse(text: &str) -> Result<Node, Vec<Diagnostic>> {
+    // The parser keeps every error it finds, which for a large file of anything but TOML would be
+    // gigabytes of them.
+    if text.len() > MAX_RECOVERED_BYTES
+        && let Err(error) = DeTable::parse(text)
+    {
+        return Err(refusals(text, &[error]));
+    }
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(refusals(text, &errors));
@@ -123,6 +131,7 @@ fn refusal(message: &str, span: Option<Span>) -> Diagnostic {
     }
 }
 
+const MAX_RECOVERED_BYTES: usize = 1 << 20;
 const DUPLICATE: &str = "duplicate key";
 const TOO_DEEP: [&str; 2] = [
     "cannot recurse further; max recursion depth met",

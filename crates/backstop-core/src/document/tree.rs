@@ -1,5 +1,6 @@
 //! The tree: values with the text they came from.
 
+use super::source::MAX_ERRORS;
 use crate::diagnostic::{Diagnostic, Span};
 
 /// A value and where it is written.
@@ -66,7 +67,7 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// One error for each key that is written again.
+    /// One error for each key that is written again, unless there are too many to show.
     pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         // Stable, so that of equal keys the first written stays first.
@@ -74,14 +75,11 @@ impl Table {
         let mut found = Vec::new();
         for same in order.chunk_by(|a, b| self.entries[*a].key == self.entries[*b].key) {
             let first = &self.entries[same[0]];
-            for again in &same[1..] {
+            let room = (MAX_ERRORS + 1).saturating_sub(found.len());
+            found.extend(same[1..].iter().take(room).map(|again| {
                 let span = self.entries[*again].key_span.clone();
-                found.push(duplicate_key(
-                    &first.key,
-                    span,
-                    Some(first.key_span.clone()),
-                ));
-            }
+                duplicate_key(&first.key, span, Some(first.key_span.clone()))
+            }));
         }
         found
     }

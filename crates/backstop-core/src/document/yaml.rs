@@ -2,7 +2,7 @@
 
 use super::position::{CharacterOffsets, whole_characters};
 use super::scalar::yaml_plain;
-use super::source::{MAX_DEPTH, too_deep};
+use super::source::{MAX_DEPTH, MAX_ERRORS, too_deep};
 use super::tree::{Entry, Node, Table, Value};
 use super::yaml_span;
 use crate::diagnostic::{Diagnostic, Span};
@@ -28,6 +28,9 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Diagnostic>> {
             .and_then(|(event, span)| builder.step(event, span));
         if let Err(fatal) = step {
             builder.diagnostics.push(*fatal);
+            break;
+        }
+        if builder.diagnostics.len() > MAX_ERRORS {
             break;
         }
     }

@@ -42,9 +42,39 @@ fn aliases_cannot_multiply_without_end() {
 
 #[test]
 fn a_flood_of_errors_is_cut_short() {
-    let errors = refuse("= 1\n".repeat(5_000).as_bytes(), Syntax::Toml);
-    assert_eq!(errors.len(), 101);
-    assert_eq!(errors[100].message, "9899 more syntax errors are not shown");
+    let floods = [
+        (Syntax::Toml, "= 1\n".repeat(5_000)),
+        (Syntax::Toml, "a = 1\n".repeat(5_000)),
+        (Syntax::Yaml, "1: a\n".repeat(5_000)),
+        (Syntax::Yaml, "a: 1\n".repeat(5_000)),
+        (
+            Syntax::Json,
+            format!("{{{}\"a\": 1}}", "\"a\": 1,\n".repeat(5_000)),
+        ),
+        (
+            Syntax::Json,
+            format!("{{\"a\": [{}1]}}", "{\"a\": 1, \"a\": 1},\n".repeat(5_000)),
+        ),
+    ];
+    for (syntax, text) in floods {
+        let errors = refuse(text.as_bytes(), syntax);
+        assert_eq!(errors.len(), 101, "{}", syntax.name());
+        assert_eq!(
+            errors[100].message,
+            "further errors in the syntax are not shown"
+        );
+        assert!(errors[..100].iter().all(|error| error.span.is_some()));
+    }
+    let few = refuse("a: 1\n".repeat(101).as_bytes(), Syntax::Yaml);
+    assert_eq!(few.len(), 100);
+    assert!(few.iter().all(|error| error.message == "duplicate key `a`"));
+}
+
+#[test]
+fn a_very_large_broken_file_tells_its_first_error_only() {
+    let errors = refuse("= 1\n".repeat(1 << 19).as_bytes(), Syntax::Toml);
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].span, Some(0..0));
 }
 
 /// A document of the given size.

@@ -49,7 +49,9 @@ impl Reader<'_> {
         let span = range.start..range.end;
         let is_container = matches!(value, ast::Value::Object(_) | ast::Value::Array(_));
         if is_container && depth > MAX_DEPTH {
-            self.diagnostics.push(too_deep(span.start..span.start + 1));
+            if self.diagnostics.len() <= MAX_ERRORS {
+                self.diagnostics.push(too_deep(span.start..span.start + 1));
+            }
             return Node {
                 span,
                 value: Value::Null,

@@ -491,6 +491,35 @@ fn yaml_oddities_are_refused() {
     insta::assert_snapshot!(briefly(b"a: *x\n", Syntax::Yaml), @"while parsing node, found unknown anchor @3:*");
 }
 
+#[test]
+fn yaml_tags_aliases_and_merge_keys_mean_what_the_core_schema_says() {
+    let text = "a: !!float 1\nb: !!str 1\nc: ! 12\nd: !!int 0x1f\ne: !!null ~\nf: !!bool True\n\
+                g: !!seq [1]\nh: !!map {i: 1}\nj: &name word\n*name : aliased\nk: *name\n\
+                <<: {b: 2}\nl: yes\nm: 'null'\nn: 0o17\n";
+    let expected = json!({
+        "a": 1.0, "b": "1", "c": "12", "d": 31, "e": null, "f": true, "g": [1], "h": {"i": 1},
+        "j": "word", "word": "aliased", "k": "word", "<<": {"b": 2}, "l": "yes", "m": "null", "n": 15,
+    });
+    assert_eq!(to_value(&read(text, Syntax::Yaml)).unwrap(), expected);
+}
+
+#[test]
+fn toml_headers_dots_and_brackets_add_up_to_one_depth() {
+    let text = |inner: usize| {
+        let header = vec!["a"; 30].join(".");
+        let dotted = vec!["b"; 21].join(".");
+        format!(
+            "[{header}]\n{dotted} = {}{}\n",
+            "[".repeat(inner),
+            "]".repeat(inner)
+        )
+    };
+    // The file, 30 tables of the header, 20 of the dotted key.
+    assert!(parse(text(MAX_DEPTH - 51).as_bytes(), Syntax::Toml).is_ok());
+    let errors = refuse(text(MAX_DEPTH - 50).as_bytes(), Syntax::Toml);
+    assert_eq!(errors[0].message, "nested deeper than 64 levels");
+}
+
 #[rstest]
 #[case("- 1\n", Syntax::Yaml, "a list")]
 #[case("text", Syntax::Yaml, "a string")]

@@ -1,7 +1,7 @@
 //! TOML.
 
 use super::scalar;
-use super::source::{MAX_DEPTH, too_deep};
+use super::source::{MAX_DEPTH, MAX_ERRORS, too_deep};
 use super::toml_keys::FirstKeys;
 use super::tree::{Entry, Node, Table, Value, duplicate_key};
 use crate::diagnostic::{Diagnostic, Span};
@@ -66,7 +66,9 @@ impl Reader<'_> {
         let span = value.span();
         let is_container = matches!(value.get_ref(), DeValue::Array(_) | DeValue::Table(_));
         if is_container && depth > MAX_DEPTH {
-            self.diagnostics.push(too_deep(span.start..span.start + 1));
+            if self.diagnostics.len() <= MAX_ERRORS {
+                self.diagnostics.push(too_deep(span.start..span.start + 1));
+            }
             return Node {
                 span,
                 value: Value::Null,

@@ -40,7 +40,7 @@ pub use tests::{AllTestsPass, SpecificTestsPass, TestFailureStreak};
 pub use units::{ConsecutiveFails, MaxAttempts, RejectRate, RetryRate};
 
 pub(crate) use kind::Kind;
-pub(crate) use words::{counted, dollars, duration, percent};
+
 
 /// The deepest that conditions may stand inside each other.
 pub const MAX_NESTING: usize = 32;

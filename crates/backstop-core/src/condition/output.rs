@@ -216,7 +216,7 @@ record! {
         /// The script, from the working directory or absolute.
         required script: Text,
         /// Its arguments.
-        default args: Vec<String> = Vec::new(),
+        default args: Vec<String> = Vec::<String>::new(),
         /// How long it may take.
         default timeout: Period = Period(Duration::from_secs(5)),
         /// How often it runs inside an iteration; left out: only at the start and at iteration ends.

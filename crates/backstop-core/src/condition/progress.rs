@@ -6,7 +6,7 @@ use super::measure::{Measure, Scene};
 use super::words::{counted, duration};
 use crate::event::LimitValue;
 use crate::facts::{Streak, Streaks, Watch};
-use crate::field::{Count, Money, Period, choices, record};
+use crate::field::{Count, Money, Period, Rate, choices, record};
 use crate::reason::ReasonCode;
 use crate::repetition::{Sensitivity, Signal, Thresholds, judge};
 use crate::time::Wake;
@@ -118,10 +118,14 @@ record! {
         optional cycle: Count,
         /// So many messages in a row without an action.
         optional monologue: Count,
+        /// So many equal messages in a row without an action.
+        optional monologue_equal: Count,
         /// So many empty answers in a row.
         optional empty: Count,
         /// So many compactions of the context without a successful action between.
         optional compaction: Count,
+        /// Which share of the last steps must have been there before.
+        optional novelty: Rate,
         /// From which score of gathered evidence on.
         optional score: Money,
         /// How long the same poll may give the same answer.
@@ -143,12 +147,13 @@ impl Repetition {
             repeat_error: count(self.repeat_error, normal.repeat_error),
             cycle: count(self.cycle, normal.cycle),
             monologue: count(self.monologue, normal.monologue),
+            monologue_equal: count(self.monologue_equal, normal.monologue_equal),
             empty: count(self.empty, normal.empty),
+            novelty: self.novelty.map_or(normal.novelty, |share| share.0),
             compaction: count(self.compaction, normal.compaction),
             score: self.score.map_or(normal.score, |score| score.0),
             max_wait: self.max_wait.map_or(normal.max_wait, |wait| wait.0),
             max_wait_cost: self.max_wait_cost.map_or(normal.max_wait_cost, |cost| cost.0),
-            ..normal
         }
     }
 
@@ -197,7 +202,7 @@ impl Kind for Repetition {
         let Some(signal) = self.signal(scene) else {
             return format!("No repetition (score {:.2})", Self::score(scene));
         };
-        match scene.facts.repetition_evidence() {
+        match scene.facts.repetition_evidence(signal) {
             Some(evidence) if scene.facts.overrides.repetition.is_none() => {
                 format!("{evidence} ({})", signal.as_str())
             }

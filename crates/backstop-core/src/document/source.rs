@@ -181,7 +181,7 @@ fn shift(span: &mut Span, by: usize) {
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// How deep tables and lists may nest, the top-level table being the first level.
-pub const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 100;
 
 /// How many errors are shown; a reader that has found more may stop looking.
 pub(super) const MAX_ERRORS: usize = 100;

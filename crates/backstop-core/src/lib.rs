@@ -4,3 +4,4 @@
 //! spawns. Time comes in as a value, answers about the world come in as events.
 
 pub mod diagnostic;
+pub mod normalise;

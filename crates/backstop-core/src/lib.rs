@@ -5,3 +5,4 @@
 
 pub mod diagnostic;
 pub mod normalise;
+pub mod repetition;

@@ -25,7 +25,9 @@ pub(super) fn step_list(first: u64, count: u32, steps: &[u64]) -> String {
     match steps {
         [] => "no steps".to_owned(),
         [only] if *only == first => format!("step {only}"),
-        [.., last] if last - first + 1 == u64::from(count) => format!("steps {first}–{last}"),
+        [.., last] if last.saturating_sub(first) == u64::from(count.saturating_sub(1)) => {
+            format!("steps {first}–{last}")
+        }
         [head @ .., last] if steps.first() == Some(&first) => {
             let head: Vec<String> = head.iter().map(u64::to_string).collect();
             format!("steps {} and {last}", head.join(", "))
@@ -63,6 +65,9 @@ impl Excerpt {
             let end = excerpt.length + ELLIPSIS.len();
             excerpt.bytes[excerpt.length..end].copy_from_slice(ELLIPSIS.as_bytes());
             excerpt.length = end;
+        } else {
+            // A cut character may have been all that stood behind a blank.
+            excerpt.length = excerpt.bytes[..excerpt.length].trim_ascii_end().len();
         }
         excerpt.bytes[excerpt.length..].fill(0);
         excerpt

@@ -37,7 +37,7 @@ impl Ring {
 
     pub fn push(&mut self, entry: Entry) {
         self.entries[(self.pushed % CAPACITY as u64) as usize] = entry;
-        self.pushed += 1;
+        self.pushed = self.pushed.saturating_add(1);
     }
 
     /// The newest entry is 0 steps ago.

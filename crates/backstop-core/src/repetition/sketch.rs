@@ -31,7 +31,7 @@ impl Sketch {
     /// Counts the key once more. Only the lowest of its counters grow (conservative update), which
     /// keeps keys that share some of them apart. All counters are halved now and then.
     pub fn add(&mut self, key: u64) {
-        if self.added == HALF_LIFE {
+        if self.added >= HALF_LIFE {
             self.counts.iter_mut().for_each(|count| *count /= 2);
             self.added = 0;
         }

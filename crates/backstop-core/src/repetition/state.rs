@@ -82,13 +82,18 @@ struct Batch {
     number: u64,
     turn: Option<u64>,
     active_ms: u64,
+    /// The call of this batch that was waiting, and is therefore not among the last steps.
+    waited: Option<u64>,
 }
 
 impl Batch {
     fn follow(&mut self, step: &Step<'_>) {
         let same_time = self.active_ms == step.active_ms;
         let same = self.turn == step.turn && (step.turn.is_some() || same_time);
-        self.number += u64::from(!same || self.number == 0);
+        if !same || self.number == 0 {
+            self.number = self.number.wrapping_add(1);
+            self.waited = None;
+        }
         self.turn = step.turn;
         self.active_ms = step.active_ms;
     }
@@ -110,7 +115,7 @@ impl State {
         if self.normaliser != normalise::VERSION {
             self.forget();
         }
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         if step.cost_usd.is_finite() && step.cost_usd >= 0.0 {
             self.cost_usd = step.cost_usd;
         }
@@ -204,7 +209,7 @@ impl State {
             cost_usd: self.cost_usd,
         };
         let before = self.memory.last.replace(now);
-        if self.memory.in_batch(before, &entry) {
+        if self.batch.waited == Some(entry.pair) || self.memory.in_batch(before, &entry) {
             return;
         }
         self.memory.action = Excerpt::new(step.action);
@@ -214,8 +219,13 @@ impl State {
         // Asking the same again after a pause is waiting, not repeating. A failure is not waited
         // for: agents are slow enough for all their retries to have pauses between.
         let waited = !step.failed
-            && same_action
-                .is_some_and(|last| step.active_ms.saturating_sub(last.active_ms) >= PAUSE_MS);
+            && same_action.is_some_and(|last| {
+                last.entry.batch != entry.batch
+                    && step.active_ms.saturating_sub(last.active_ms) >= PAUSE_MS
+            });
+        if waited {
+            self.batch.waited = Some(entry.pair);
+        }
         match same_pair {
             Some(last) if waited || counts.wait.going_on() => {
                 counts.wait.go_on(&last, &now);

@@ -1,6 +1,6 @@
 //! The detector against a plain reference, across a restart, and over a very long run.
 
-use backstop_core::repetition::{Detector, Step, StepKind};
+use backstop_core::repetition::{Detector, Signal, Step, StepKind};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -180,4 +180,64 @@ fn the_state_does_not_grow() {
         }
     }
     assert!(largest < 20 * 1024, "{largest}");
+}
+
+#[test]
+fn a_state_with_absurd_numbers_does_no_harm() {
+    let (mut detector, mut now) = (Detector::new(), 0);
+    let step = Told {
+        pause: 900,
+        action: 0,
+        result: Some(0),
+        failed: true,
+    };
+    feed(&mut detector, &vec![step.clone(); 5], &mut now);
+    let mut stored = serde_json::to_value(&detector).unwrap();
+    make_absurd(&mut stored);
+    let mut detector: Detector = serde_json::from_value(stored).unwrap();
+    for pause in [0, 900, 6000] {
+        feed(
+            &mut detector,
+            &vec![
+                Told {
+                    pause,
+                    ..step.clone()
+                };
+                70
+            ],
+            &mut now,
+        );
+        detector.observe_error(b"error");
+        for signal in Signal::ALL {
+            detector.evidence_for(signal);
+        }
+        detector.progress();
+    }
+}
+
+/// Every whole number becomes the largest that its field may take.
+fn make_absurd(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (name, field) in map.iter_mut() {
+                match name.as_str() {
+                    "normaliser" => {}
+                    "counts" if field.is_array() => fill(field, u16::MAX.into()),
+                    "runs" => fill(field, u32::MAX.into()),
+                    "count" | "added" | "nudged_steps" => *field = u32::MAX.into(),
+                    "seen" => *field = u8::MAX.into(),
+                    _ => make_absurd(field),
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(make_absurd),
+        serde_json::Value::Number(number) if number.is_u64() => *value = u64::MAX.into(),
+        _ => {}
+    }
+}
+
+fn fill(array: &mut serde_json::Value, number: u64) {
+    for item in array.as_array_mut().into_iter().flatten() {
+        *item = number.into();
+    }
 }

@@ -3,149 +3,14 @@
 //! The first group ports the cases that other tools test; the others come from incidents and from
 //! how agents work. `stuck` is the normal threshold, `nudged` the one for warnings.
 
-use backstop_core::repetition::{
-    Detector, Reading, Sensitivity, Signal, Step, StepKind, Thresholds, judge,
-};
+mod told_run;
+
+use backstop_core::repetition::{Reading, Sensitivity, Signal, StepKind, Thresholds, judge};
 use rstest::rstest;
-
-/// A run told step by step. Each step comes a second after the one before.
-struct Run {
-    detector: Detector,
-    active_ms: u64,
-    cost_usd: f64,
-    turn: Option<u64>,
-}
-
-impl Run {
-    fn new() -> Self {
-        Self {
-            detector: Detector::new(),
-            active_ms: 0,
-            cost_usd: 0.0,
-            turn: None,
-        }
-    }
-
-    fn step(mut self, kind: StepKind, action: &str, result: Option<&str>, failed: bool) -> Self {
-        if self.turn.is_none() {
-            self.active_ms += 1000;
-        }
-        self.detector.observe(&Step {
-            kind,
-            action: action.as_bytes(),
-            result: result.map(str::as_bytes),
-            failed,
-            active_ms: self.active_ms,
-            cost_usd: self.cost_usd,
-            turn: self.turn,
-        });
-        self
-    }
-
-    fn act(self, action: &str, result: &str) -> Self {
-        self.step(StepKind::Action, action, Some(result), false)
-    }
-
-    fn act_blind(self, action: &str) -> Self {
-        self.step(StepKind::Action, action, None, false)
-    }
-
-    fn fail(self, action: &str, error: &str) -> Self {
-        self.step(StepKind::Action, action, Some(error), true)
-    }
-
-    fn say(self, text: &str) -> Self {
-        self.step(StepKind::Message, text, None, false)
-    }
-
-    fn say_nothing(self) -> Self {
-        self.step(StepKind::Empty, "", None, false)
-    }
-
-    fn condense(self) -> Self {
-        self.step(StepKind::Compaction, "", None, false)
-    }
-
-    fn told(self, text: &str) -> Self {
-        self.step(StepKind::User, text, None, false)
-    }
-
-    fn null(self) -> Self {
-        self.step(StepKind::Action, "", None, false)
-    }
-
-    fn person_speaks(mut self) -> Self {
-        self.detector.reset();
-        self
-    }
-
-    fn progress(mut self) -> Self {
-        self.detector.progress();
-        self
-    }
-
-    fn error(mut self, message: &str) -> Self {
-        self.detector.observe_error(message.as_bytes());
-        self
-    }
-
-    fn after_ms(mut self, pause: u64) -> Self {
-        self.active_ms += pause;
-        self
-    }
-
-    fn costing(mut self, usd: f64) -> Self {
-        self.cost_usd += usd;
-        self
-    }
-
-    fn in_turn(mut self, turn: usize) -> Self {
-        self.turn = Some(turn as u64);
-        self.active_ms += 1000;
-        self
-    }
-
-    fn times(mut self, count: usize, each: impl Fn(Self, usize) -> Self) -> Self {
-        for index in 0..count {
-            self = each(self, index);
-        }
-        self
-    }
-
-    fn judged(&self, sensitivity: Sensitivity) -> Option<Signal> {
-        judge(&self.reading(), &Thresholds::for_sensitivity(sensitivity))
-    }
-
-    fn stuck(&self) -> Option<Signal> {
-        self.judged(Sensitivity::Normal)
-    }
-
-    fn nudged(&self) -> Option<Signal> {
-        self.judged(Sensitivity::High)
-    }
-
-    fn reading(&self) -> Reading {
-        self.detector.reading()
-    }
-
-    fn sentence(&self) -> String {
-        self.detector.evidence().sentence
-    }
-}
+use told_run::{Run, word};
 
 fn ls(run: Run, _: usize) -> Run {
     run.act("ls", "a.rs b.rs")
-}
-
-/// Words that differ in more than digits and look like nothing else.
-fn word(index: usize) -> &'static str {
-    const WORDS: [&str; 32] = [
-        "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india",
-        "juliett", "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo",
-        "sierra", "tango", "uniform", "victor", "whiskey", "xray", "yankee", "zulu", "apple",
-        "banana", "cherry", "damson", "elder", "fig",
-    ];
-    WORDS[index % WORDS.len()]
 }
 
 mod ported {
@@ -535,6 +400,20 @@ mod noise_and_work {
             .in_turn(1)
             .times(20, |run, index| run.act("roll", word(index)));
         assert_eq!((run.nudged(), run.stuck()), (None, None));
+    }
+
+    #[test]
+    fn a_wait_repeated_in_parallel_is_one() {
+        let run = Run::new()
+            .in_turn(1)
+            .act("check", "pending")
+            .after_ms(10_000)
+            .in_turn(2);
+        let run = run
+            .act("check", "pending")
+            .act("ls", "a")
+            .act("check", "pending");
+        assert_eq!((run.reading().score, run.reading().polling.count), (0.0, 0));
     }
 
     #[test]

@@ -92,8 +92,9 @@ enum Authority {
 
 impl<S: Sink> Writer<'_, S> {
     fn may_begin(&self, first: u8) -> bool {
-        let after_word = self.last.is_some_and(is_word);
-        !after_word && !(self.in_digits && first.is_ascii_digit())
+        let within_word = self.last.is_some_and(is_word);
+        let within_number = self.in_digits && first.is_ascii_digit();
+        !within_word && !within_number
     }
 
     /// How many digits the port has that begins here, if one does.

@@ -65,6 +65,9 @@ impl Excerpt {
             let end = excerpt.length + ELLIPSIS.len();
             excerpt.bytes[excerpt.length..end].copy_from_slice(ELLIPSIS.as_bytes());
             excerpt.length = end;
+        } else {
+            // A cut character may have been all that stood behind a blank.
+            excerpt.length = excerpt.bytes[..excerpt.length].trim_ascii_end().len();
         }
         excerpt.bytes[excerpt.length..].fill(0);
         excerpt

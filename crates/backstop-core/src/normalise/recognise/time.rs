@@ -35,10 +35,7 @@ pub(super) fn named_stamp(text: Text<'_>) -> Option<usize> {
 pub(super) fn duration(text: Text<'_>) -> Option<usize> {
     let mut best = None;
     let mut end = 0;
-    loop {
-        let Some(number) = text.decimal(end) else {
-            break;
-        };
+    while let Some(number) = text.decimal(end) {
         let attached = one_of(text, number, &UNITS);
         let apart = || one_of(text, blank(text, number)?, &UNITS_APART);
         let Some(unit) = attached.or_else(apart) else {

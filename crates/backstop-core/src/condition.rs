@@ -22,11 +22,13 @@ mod people;
 mod progress;
 mod reference;
 mod reruns;
-mod tests;
+mod test_results;
 mod units;
 mod words;
 
-pub use budgets::{ClockTime, ContextUsage, MaxCost, MaxDuration, MaxIterations, MaxTokens, Quota, WallClock};
+pub use budgets::{
+    ClockTime, ContextUsage, MaxCost, MaxDuration, MaxIterations, MaxTokens, Quota, WallClock,
+};
 pub use errors::{ConsecutiveErrors, ErrorRate, ExitCode, OnError};
 pub use expr::Expr;
 pub use judging::{DiminishingReturns, HealthBelow, TasksDone, TopicDrift};
@@ -36,11 +38,10 @@ pub use people::{GuardViolated, ReviewEnded, UserSignal, VerificationEnded, Work
 pub use progress::{NoProgress, Repetition, Stagnation};
 pub use reference::reference;
 pub use reruns::{Cooldown, FailureClass, JobAttempts, NoSignalChange, TotalAttempts, Unresolved};
-pub use tests::{AllTestsPass, SpecificTestsPass, TestFailureStreak};
+pub use test_results::{AllTestsPass, SpecificTestsPass, TestFailureStreak};
 pub use units::{ConsecutiveFails, MaxAttempts, RejectRate, RetryRate};
 
 pub(crate) use kind::Kind;
-
 
 /// The deepest that conditions may stand inside each other.
 pub const MAX_NESTING: usize = 32;
@@ -155,7 +156,7 @@ macro_rules! conditions {
             /// The groups of facts that it reads.
             pub fn watches(&self) -> Watch {
                 match self {
-                    $(Self::$variant(_) => $type::WATCHES,)*
+                    $(Self::$variant(kind) => kind.watches(),)*
                     _ => self.parts().iter().fold(Watch::NONE, |all, part| all | part.watches()),
                 }
             }
@@ -173,6 +174,14 @@ macro_rules! conditions {
                 match self {
                     $(Self::$variant(_) => $type::METER,)*
                     _ => self.parts().iter().any(Self::reads_a_meter),
+                }
+            }
+
+            /// Whether its progress, or what it says of it, changes by itself as time passes.
+            pub(crate) fn moves(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => $type::MOVES,)*
+                    _ => self.parts().iter().any(Self::moves),
                 }
             }
 
@@ -306,6 +315,14 @@ impl Condition {
         }
     }
 
+    /// Whether an expression in it reads what any probe or matcher found, not only its own.
+    pub(crate) fn reads_all_answers(&self) -> bool {
+        match self {
+            Self::Expr(expr) => expr.watches().intersects(Watch::PROBES | Watch::MATCHED),
+            _ => self.parts().iter().any(Self::reads_all_answers),
+        }
+    }
+
     /// Reads a condition from JSON, as it stands in events and requests.
     pub fn from_json(value: &Json) -> Result<Self, Vec<Diagnostic>> {
         let text = value.to_string();
@@ -344,8 +361,10 @@ impl Condition {
                 Some(Self::Never)
             }
             unknown => {
-                let error =
-                    Diagnostic::error(format!("unknown condition `{unknown}`"), entry.node.span.clone());
+                let error = Diagnostic::error(
+                    format!("unknown condition `{unknown}`"),
+                    entry.node.span.clone(),
+                );
                 findings.push(match nearest(unknown, Self::TYPE_NAMES.iter().copied()) {
                     Some(near) => error.label(format!("did you mean `{near}`?")),
                     None => error.hint("docs/reference/conditions.md lists them all"),
@@ -359,10 +378,15 @@ impl Condition {
 impl Field for Condition {
     fn read(node: &Node, key: &str, findings: &mut Findings) -> Option<Self> {
         let Value::Table(table) = &node.value else {
-            findings.wrong_type(node, key, "a condition such as { type = \"max_iterations\", count = 50 }");
+            findings.wrong_type(
+                node,
+                key,
+                "a condition such as { type = \"max_iterations\", count = 50 }",
+            );
             return None;
         };
-        if findings.depth >= MAX_NESTING {
+        let is_composite = ["conditions", "condition"].iter().any(|key| table.get(key).is_some());
+        if is_composite && findings.depth >= MAX_NESTING {
             findings.push(
                 Diagnostic::error(
                     format!("conditions are nested deeper than {MAX_NESTING}"),
@@ -395,7 +419,12 @@ fn read_kind<K: Kind>(table: &Table, node: &Node, findings: &mut Findings) -> Op
     Some(kind)
 }
 
-fn read_parts(table: &Table, name: &str, node: &Node, findings: &mut Findings) -> Option<Vec<Condition>> {
+fn read_parts(
+    table: &Table,
+    name: &str,
+    node: &Node,
+    findings: &mut Findings,
+) -> Option<Vec<Condition>> {
     refuse_unknown_keys(table, name, &["conditions"], &["type"], findings);
     let place = Place { name, span: node.span.clone() };
     let parts = crate::field::required::<Vec<Condition>>(table, &place, "conditions", findings)?;
@@ -440,7 +469,12 @@ fn measure_all(parts: &[Condition], scene: &Scene<'_>) -> Measure {
         sum += measure.progress;
     }
     let mean = (sum / parts.len().max(1) as f64).clamp(0.0, 1.0);
-    Measure { truth, progress: if truth.is_met() { 1.0 } else { mean }, value: None, threshold: None }
+    Measure {
+        truth,
+        progress: if truth.is_met() { 1.0 } else { mean },
+        value: None,
+        threshold: None,
+    }
 }
 
 /// The figures are those of its first met part.

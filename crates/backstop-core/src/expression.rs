@@ -40,13 +40,7 @@ impl Expression {
         scan::check(source)?;
         let parsed = parse::parse(source)?;
         let (root, variables) = lower::lower(source, &parsed)?;
-        Ok(Self {
-            compiled: Arc::new(Compiled {
-                source: source.to_owned(),
-                root,
-                variables,
-            }),
-        })
+        Ok(Self { compiled: Arc::new(Compiled { source: source.to_owned(), root, variables }) })
     }
 
     /// The text that was compiled.
@@ -61,9 +55,7 @@ impl Expression {
 
     /// Whether the answer can change by the passing of time alone.
     pub fn reads_time(&self) -> bool {
-        self.variables()
-            .iter()
-            .any(|name| names::TIME_FACTS.contains(name))
+        self.variables().iter().any(|name| names::TIME_FACTS.contains(name))
     }
 
     /// The answer, or why there is none, in one line. `Err` means *unknown*, never "no".
@@ -82,10 +74,7 @@ impl Eq for Expression {}
 
 impl fmt::Debug for Expression {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_tuple("Expression")
-            .field(&self.source())
-            .finish()
+        formatter.debug_tuple("Expression").field(&self.source()).finish()
     }
 }
 
@@ -103,11 +92,7 @@ pub struct ExpressionError {
 
 impl ExpressionError {
     fn new(message: impl Into<String>, span: impl Into<Option<Range<usize>>>) -> Self {
-        Self {
-            message: message.into(),
-            span: span.into(),
-            hint: None,
-        }
+        Self { message: message.into(), span: span.into(), hint: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -27,7 +27,7 @@ mod progress;
 mod reruns;
 mod seen;
 mod streak;
-mod tests;
+mod test_runs;
 mod units;
 mod usage;
 mod view;
@@ -49,6 +49,7 @@ use clock::{Clock, Wait};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     clock: Clock,
+    events: u64,
     pub(crate) iterations: u64,
     pub(crate) exit_code: Option<i32>,
     pub(crate) spent: usage::Spent,
@@ -56,7 +57,7 @@ pub struct Facts {
     pub(crate) quotas: usage::Quotas,
     pub(crate) units: units::Units,
     pub(crate) errors: errors::Errors,
-    pub(crate) tests: tests::TestRuns,
+    pub(crate) tests: test_runs::TestRuns,
     pub(crate) progress: progress::ProgressMade,
     pub(crate) tasks: Option<Tasks>,
     pub(crate) cycles: cycles::Cycles,
@@ -89,15 +90,18 @@ impl Facts {
             EventKind::Suspended(suspended) => Duration::from_millis(suspended.ms),
             _ => Duration::ZERO,
         };
-        let moment = self.clock.advance(event.at.unwrap_or(now), event.active_ms, slept);
-        self.apply(&event.kind, moment, counted)
+        let now = self.clock.advance(event.at.unwrap_or(now), event.active_ms, slept);
+        self.events = self.events.saturating_add(1);
+        let changed = self.apply(event, now, counted);
+        // The first event sets the run's start, whatever it is.
+        if self.events == 1 { changed | Watch::START } else { changed }
     }
 
-    fn apply(&mut self, kind: &EventKind, now: Moment, counted: ProgressKinds) -> Watch {
-        match kind {
+    fn apply(&mut self, event: &Event, now: Moment, counted: ProgressKinds) -> Watch {
+        match &event.kind {
             EventKind::RunStarted(started) => {
                 self.units.total = started.total_units;
-                Watch::START | Watch::UNITS
+                Watch::UNITS
             }
             EventKind::IterationStarted(_) => self.iteration_started(),
             EventKind::IterationFinished(end) => self.iteration_finished(end),
@@ -154,6 +158,8 @@ impl Facts {
                 Watch::CYCLES
             }
             EventKind::Action(action) => {
+                // Steps at the same instant are one batch, unless nobody said when they were.
+                let timed = event.at.is_some() || event.active_ms.is_some();
                 let step = Step {
                     kind: StepKind::from(action.kind.as_str()),
                     action: action.signature.as_bytes(),
@@ -161,7 +167,7 @@ impl Facts {
                     failed: false,
                     active_ms: millis(now.active),
                     cost_usd: self.spent.cost_usd(),
-                    turn: None,
+                    turn: (!timed).then_some(self.events),
                 };
                 self.detector().observe(&step);
                 self.overrides.repetition = None;
@@ -304,7 +310,8 @@ impl Facts {
             decided.verdict,
             Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
         );
-        self.fired = (decided.verdict != Verdict::Continue).then(|| Streaks::named(&decided.streaks));
+        self.fired =
+            (decided.verdict != Verdict::Continue).then(|| Streaks::named(&decided.streaks));
     }
 
     /// A person looked at what fired and let the run go on: what they saw is not asked again.
@@ -342,6 +349,11 @@ impl Facts {
     /// When the run began.
     pub(crate) fn start(&self, now: Moment) -> Timestamp {
         self.clock.start(now)
+    }
+
+    /// The first unit that is not finished: where a pipeline goes on.
+    pub fn first_unfinished_unit(&self) -> Option<(&str, Option<u64>)> {
+        self.units.first_unfinished()
     }
 
     /// The repetition detector's state; none before the first action or error.

@@ -69,6 +69,10 @@ pub(crate) trait Record: Sized {
         findings: &mut Findings,
     ) -> Option<Self>;
 
+    /// This table laid over another: what it leaves out is taken from there.
+    #[must_use]
+    fn over(self, base: Self) -> Self;
+
     /// Writes every field that differs from its default.
     fn write_fields(&self, into: &mut Map<String, Json>);
 
@@ -121,8 +125,10 @@ pub(crate) fn refuse_unknown_keys(
 ) {
     let is_known = |key: &str| known.contains(&key) || extra.contains(&key);
     for entry in table.entries.iter().filter(|entry| !is_known(&entry.key)) {
-        let error =
-            Diagnostic::error(format!("unknown key `{}` in `{name}`", entry.key), entry.key_span.clone());
+        let error = Diagnostic::error(
+            format!("unknown key `{}` in `{name}`", entry.key),
+            entry.key_span.clone(),
+        );
         let all = || known.iter().chain(extra).copied();
         findings.push(match nearest(&entry.key, all()) {
             Some(near) => error.label(format!("did you mean `{near}`?")),

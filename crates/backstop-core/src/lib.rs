@@ -4,13 +4,16 @@
 //! spawns. Time comes in as a value, answers about the world come in as events.
 
 pub mod condition;
+pub mod decision;
 pub mod diagnostic;
 pub mod document;
+pub mod engine;
 pub mod event;
 pub mod expression;
 pub mod facts;
 mod field;
 pub mod normalise;
+pub mod policy;
 pub mod reason;
 pub mod repetition;
 pub mod time;

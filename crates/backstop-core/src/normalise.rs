@@ -65,11 +65,7 @@ fn run<S: Sink>(text: &[u8], style: Style, mut sink: S) -> S {
             None => rewrite(text, Rules::TEXT, &mut sink),
         },
         Style::Observation | Style::Masked => {
-            let rules = if style == Style::Masked {
-                Rules::MASKED
-            } else {
-                Rules::TEXT
-            };
+            let rules = if style == Style::Masked { Rules::MASKED } else { Rules::TEXT };
             let mut cut = Cut::new(sink);
             rewrite(text, rules, &mut cut);
             return cut.finish();
@@ -92,12 +88,7 @@ mod tests {
 
     use super::*;
 
-    const STYLES: [Style; 4] = [
-        Style::Action,
-        Style::Observation,
-        Style::Masked,
-        Style::Error,
-    ];
+    const STYLES: [Style; 4] = [Style::Action, Style::Observation, Style::Masked, Style::Error];
 
     fn text(input: impl AsRef<[u8]>, style: Style) -> String {
         String::from_utf8_lossy(&normalise(input.as_ref(), style)).into_owned()
@@ -141,10 +132,7 @@ mod tests {
     #[case::mac_temporary("/var/folders/x/y", "<tmp>")]
     #[case::other_temporary("'/var/tmp/z'", "'<tmp>'")]
     #[case::not_temporary("/home/tmp/x ../tmp/y /tmp", "/home/tmp/x ../tmp/y /tmp")]
-    #[case::pid(
-        "pid 123, PID=4 pid[5] pid: 6",
-        "pid <pid>, PID=<pid> pid[<pid>] pid: <pid>"
-    )]
+    #[case::pid("pid 123, PID=4 pid[5] pid: 6", "pid <pid>, PID=<pid> pid[<pid>] pid: <pid>")]
     #[case::index("items[3]", "items[3]")]
     #[case::port("port 8080", "port <port>")]
     #[case::local_port("localhost:3000/x", "localhost:<port>/x")]
@@ -174,10 +162,7 @@ mod tests {
         "error a\nerror b\nerror c\nerror d\nerror e\nerror f",
         "error a\nerror b\nerror c\nerror d\nerror e"
     )]
-    #[case::paths(
-        "error in /home/me/src/a.rs:3 and b/c.rs",
-        "error in a.rs:<n> and c.rs"
-    )]
+    #[case::paths("error in /home/me/src/a.rs:3 and b/c.rs", "error in a.rs:<n> and c.rs")]
     #[case::shape_only_in_a_folder("x\n/errors/y", "x\ny")]
     #[case::folder("error: /usr/lib/", "error: lib/")]
     fn errors(#[case] input: &str, #[case] expected: &str) {
@@ -202,12 +187,7 @@ mod tests {
     #[test]
     fn long_observations_are_head_tail_and_size() {
         let of = |middle: usize| {
-            format!(
-                "{} {} {}",
-                "h".repeat(5000),
-                "m ".repeat(middle),
-                "t".repeat(5000)
-            )
+            format!("{} {} {}", "h".repeat(5000), "m ".repeat(middle), "t".repeat(5000))
         };
         let (short, same, long) = (of(500), of(501), of(20_000));
         assert_eq!(
@@ -218,10 +198,7 @@ mod tests {
             key(short.as_bytes(), Style::Observation),
             key(long.as_bytes(), Style::Observation)
         );
-        assert_ne!(
-            key(short.as_bytes(), Style::Action),
-            key(same.as_bytes(), Style::Action)
-        );
+        assert_ne!(key(short.as_bytes(), Style::Action), key(same.as_bytes(), Style::Action));
         assert!(normalise(long.as_bytes(), Style::Observation).len() < 8300);
     }
 
@@ -272,17 +249,9 @@ mod tests {
             let once = normalise(input, style);
             prop_assert_eq!(key(input, style), xxh3_64(&once));
             let twice = normalise(&once, style);
-            let at = once
-                .iter()
-                .zip(&twice)
-                .take_while(|(one, two)| one == two)
-                .count();
-            let around: Vec<u8> = once
-                .iter()
-                .skip(at.saturating_sub(20))
-                .take(40)
-                .copied()
-                .collect();
+            let at = once.iter().zip(&twice).take_while(|(one, two)| one == two).count();
+            let around: Vec<u8> =
+                once.iter().skip(at.saturating_sub(20)).take(40).copied().collect();
             prop_assert!(
                 once == twice,
                 "{:?} differs at {}: {}",

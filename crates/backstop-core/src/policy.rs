@@ -28,9 +28,9 @@ pub use preset::Preset;
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
 pub use settings::{
-    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, NotifySettings,
-    Occasion, OnTimeout, Permission, ProgressSettings, RecoverSettings, ReviewSettings, Settings,
-    StopSignal, VerifySettings, WorkSettings,
+    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings,
+    NotifySettings, Occasion, OnTimeout, Permission, ProgressSettings, RecoverSettings,
+    ReviewSettings, Settings, StopSignal, VerifySettings, WorkSettings,
 };
 
 use draft::Draft;
@@ -121,7 +121,8 @@ impl Policy {
         let mut order = draft.order;
         // Of two presets with the same reason the later one counts, as a later line would.
         for preset in draft.presets.iter().rev().map(|preset| preset.draft()) {
-            let own: Vec<_> = preset.rules.into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
+            let own: Vec<_> =
+                preset.rules.into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
             rules.extend(own);
             settings = settings.over(preset.settings);
             limits = limits.over(preset.limits);
@@ -135,7 +136,8 @@ impl Policy {
             let meters = rules.iter_mut().filter(|rule| is_meter(&rule.when));
             meters.for_each(|rule| rule.on_unknown = OnUnknown::Ignore);
         }
-        let implied = implied::rules().into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
+        let implied =
+            implied::rules().into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
         Self {
             label: draft.label,
             dialect: draft.dialect,
@@ -219,7 +221,10 @@ impl HealthLimits {
             }
             Condition::ErrorRate(limit) => {
                 let rate = limit.at_least.0;
-                Self { error_rate: Some(self.error_rate.map_or(rate, |known| known.min(rate))), ..self }
+                Self {
+                    error_rate: Some(self.error_rate.map_or(rate, |known| known.min(rate))),
+                    ..self
+                }
             }
             _ => self,
         }

@@ -22,7 +22,7 @@ pub use any::AnyReason;
 pub use custom::{CustomReason, Problem};
 pub use document::{markdown_table, reference};
 pub use family::{Family, UnknownFamily};
-pub use lookup::{UnknownReason, find, nearest, limit_code};
+pub use lookup::{UnknownReason, find, limit_code, nearest};
 pub use registry::{ReasonCode, all};
 pub use values::Values;
 
@@ -64,10 +64,7 @@ impl Reason {
     /// The commands to offer. A value that is missing is left to the reader, as in `--raise
     /// iterations=N`.
     pub fn next_commands_with(&self, values: &Values) -> Vec<String> {
-        self.next_commands
-            .iter()
-            .map(|command| values.fill_command(command))
-            .collect()
+        self.next_commands.iter().map(|command| values.fill_command(command)).collect()
     }
 }
 
@@ -113,12 +110,9 @@ mod tests {
 
     #[test]
     fn next_step_is_written_as_it_is_named() {
-        for step in [
-            NextStep::Prompt,
-            NextStep::ManualReview,
-            NextStep::FixRequired,
-            NextStep::Wait,
-        ] {
+        for step in
+            [NextStep::Prompt, NextStep::ManualReview, NextStep::FixRequired, NextStep::Wait]
+        {
             let json = serde_json::to_value(step).unwrap();
             assert_eq!(json, step.as_str());
             assert_eq!(serde_json::from_value::<NextStep>(json).unwrap(), step);
@@ -133,11 +127,7 @@ mod tests {
             .with("value", 50)
             .with("threshold", 50)
             .with("raised", 100);
-        assert!(
-            reason
-                .diagnosis_with(&values)
-                .contains("50 of 50 iterations")
-        );
+        assert!(reason.diagnosis_with(&values).contains("50 of 50 iterations"));
         assert!(
             reason
                 .next_commands_with(&values)

@@ -74,9 +74,7 @@ pub struct Detector {
 
 impl Detector {
     pub fn new() -> Self {
-        Self {
-            state: Box::new(State::new()),
-        }
+        Self { state: Box::new(State::new()) }
     }
 
     /// Takes one step into account.
@@ -111,10 +109,7 @@ impl Detector {
         let warned = || judge(&reading, &Thresholds::for_sensitivity(Sensitivity::High));
         match reading.kind.or_else(warned) {
             Some(signal) => self.evidence_for(signal),
-            None => Evidence {
-                sentence: "nothing repeats".to_owned(),
-                ..Evidence::default()
-            },
+            None => Evidence { sentence: "nothing repeats".to_owned(), ..Evidence::default() },
         }
     }
 

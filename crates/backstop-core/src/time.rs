@@ -44,7 +44,11 @@ impl Timestamp {
 
     pub fn from_jiff(timestamp: jiff::Timestamp) -> Self {
         let nanoseconds = timestamp.as_nanosecond();
-        Self(i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX }))
+        Self(i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        }))
     }
 }
 

@@ -8,36 +8,18 @@ use backstop_core::reason::{self, Reason};
 fn pages_have_the_same_headings_in_the_same_order() {
     for reason in reason::all() {
         let sections = sections(reason);
-        let headings: Vec<_> = sections
-            .iter()
-            .map(|(heading, _)| heading.as_str())
-            .collect();
+        let headings: Vec<_> = sections.iter().map(|(heading, _)| heading.as_str()).collect();
         let title = format!("# {}", reason.code);
         assert_eq!(
             headings,
-            [
-                &title,
-                "## What happened",
-                "## Why it matters",
-                "## What to do",
-                "## Example"
-            ],
+            [&title, "## What happened", "## Why it matters", "## What to do", "## Example"],
             "{}",
             reason.code
         );
         for (heading, text) in &sections {
-            assert!(
-                !text.trim().is_empty(),
-                "{}: {heading} is empty",
-                reason.code
-            );
+            assert!(!text.trim().is_empty(), "{}: {heading} is empty", reason.code);
         }
-        assert_eq!(
-            sections[0].1.trim().lines().count(),
-            1,
-            "{}: one paragraph",
-            reason.code
-        );
+        assert_eq!(sections[0].1.trim().lines().count(), 1, "{}: one paragraph", reason.code);
         assert!(reason.page.ends_with('\n') && !reason.page.ends_with("\n\n"));
     }
 }
@@ -46,15 +28,8 @@ fn pages_have_the_same_headings_in_the_same_order() {
 fn no_two_pages_share_a_paragraph() {
     let mut seen = BTreeMap::new();
     for reason in reason::all() {
-        for (heading, text) in sections(reason)
-            .iter()
-            .filter(|(name, _)| name != "## Example")
-        {
-            for paragraph in text
-                .split("\n\n")
-                .map(str::trim)
-                .filter(|text| text.len() > 40)
-            {
+        for (heading, text) in sections(reason).iter().filter(|(name, _)| name != "## Example") {
+            for paragraph in text.split("\n\n").map(str::trim).filter(|text| text.len() > 40) {
                 if let Some(other) = seen.insert(paragraph.to_owned(), reason.code) {
                     panic!("{} and {other}, {heading}: {paragraph}", reason.code);
                 }
@@ -72,22 +47,13 @@ fn examples_have_the_form_that_is_executed() {
             panic!("{code}: {error}");
         });
         for key in policy.keys() {
-            assert!(
-                ["rule", "limits"].contains(&key.as_str()),
-                "{code}: unexpected key {key}"
-            );
+            assert!(["rule", "limits"].contains(&key.as_str()), "{code}: unexpected key {key}");
         }
-        assert!(
-            example.facts.is_some() != example.events.is_some(),
-            "{code}: facts or events"
-        );
+        assert!(example.facts.is_some() != example.events.is_some(), "{code}: facts or events");
         if let Some(facts) = &example.facts {
             let facts: BTreeMap<String, serde_json::Value> = serde_json::from_str(facts).unwrap();
             for name in facts.keys() {
-                assert!(
-                    FACTS.contains(&name.as_str()),
-                    "{code}: unknown fact {name}"
-                );
+                assert!(FACTS.contains(&name.as_str()), "{code}: unknown fact {name}");
             }
         }
         for line in example.events.iter().flat_map(|events| events.lines()) {
@@ -104,10 +70,7 @@ fn examples_have_the_form_that_is_executed() {
         assert_eq!(example.exit_code, reason.exit_code, "{code}");
         assert_eq!(example.verdict.1, code);
         let (then, expected) = outcome(code, &policy);
-        assert_eq!(
-            (example.verdict.0.as_str(), code),
-            (then.as_str(), expected.as_str())
-        );
+        assert_eq!((example.verdict.0.as_str(), code), (then.as_str(), expected.as_str()));
     }
 }
 
@@ -152,11 +115,7 @@ impl Example {
                 (Some(_), Some(_)) => {
                     let (info, text) = open.take().expect("matched above");
                     assert_eq!(told.len(), 0, "{code}: fences come before the outcome");
-                    assert_eq!(
-                        fences.insert(info, text),
-                        None,
-                        "{code}: a fence comes twice"
-                    );
+                    assert_eq!(fences.insert(info, text), None, "{code}: a fence comes twice");
                 }
                 (Some((_, text)), None) => {
                     text.push_str(line);
@@ -204,11 +163,7 @@ fn outcome(code: &str, policy: &toml::Table) -> (String, String) {
     assert_eq!(rules.len(), 1, "{code}: one rule");
     let rule = rules[0].as_table().expect("a rule");
     let text = |table: &toml::Table, key: &str| {
-        table
-            .get(key)
-            .and_then(toml::Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+        table.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned()
     };
     let when = rule["when"].as_table().expect("a condition");
     let then = text(rule, "then");

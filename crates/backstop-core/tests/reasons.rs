@@ -9,10 +9,7 @@ type Row = (&'static str, u8, &'static [&'static str]);
 
 /// The contract's table, copied out by hand.
 const CONTRACT: &[(Family, &[Row])] = &[
-    (
-        Family::Success,
-        &[("completed", 0, &["all_tasks_done", "success_condition"])],
-    ),
+    (Family::Success, &[("completed", 0, &["all_tasks_done", "success_condition"])]),
     (
         Family::Constraint,
         &[
@@ -32,13 +29,7 @@ const CONTRACT: &[(Family, &[Row])] = &[
             ("failure_condition", 14, &[]),
         ],
     ),
-    (
-        Family::Review,
-        &[
-            ("review_loop_detected", 20, &[]),
-            ("review_rejected", 21, &[]),
-        ],
-    ),
+    (Family::Review, &[("review_loop_detected", 20, &[]), ("review_rejected", 21, &[])]),
     (
         Family::Worker,
         &[
@@ -82,19 +73,10 @@ const CONTRACT: &[(Family, &[Row])] = &[
             (
                 "timeout",
                 124,
-                &[
-                    "time_limit",
-                    "time_budget_exceeded",
-                    "runtime_limit",
-                    "max_duration",
-                ],
+                &["time_limit", "time_budget_exceeded", "runtime_limit", "max_duration"],
             ),
             ("max_iterations", 125, &["max_ticks"]),
-            (
-                "stalled",
-                126,
-                &["stagnation", "no_progress", "stalled_timeout"],
-            ),
+            ("stalled", 126, &["stagnation", "no_progress", "stalled_timeout"]),
             ("token_limit", 127, &[]),
             ("cost_limit", 128, &[]),
             ("context_overflow", 129, &[]),
@@ -116,8 +98,7 @@ fn the_registry_is_the_contracts_table() {
     let contract: Vec<_> = CONTRACT
         .iter()
         .flat_map(|(family, rows)| {
-            rows.iter()
-                .map(|(code, exit_code, aliases)| (*family, *code, *exit_code, *aliases))
+            rows.iter().map(|(code, exit_code, aliases)| (*family, *code, *exit_code, *aliases))
         })
         .collect();
     let registry: Vec<_> = reason::all()
@@ -138,10 +119,7 @@ fn titles_that_other_tools_show_are_kept() {
         ("file_collision", "File ownership collision with active run"),
         ("verification_failed", "Verification commands failed"),
         ("verification_timeout", "Verification timeout"),
-        (
-            "review_loop_detected",
-            "Review loop detected (repeated same review)",
-        ),
+        ("review_loop_detected", "Review loop detected (repeated same review)"),
         ("review_rejected", "Review explicitly rejected"),
         ("worker_blocked", "Worker reported blocked status"),
         ("worker_failed", "Worker process failed"),
@@ -158,11 +136,7 @@ fn codes_and_aliases_are_unique_and_spelt_alike() {
     for reason in reason::all() {
         for name in std::iter::once(&reason.code).chain(reason.aliases) {
             assert!(seen.insert(*name), "`{name}` is used twice");
-            assert!(
-                name.bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
-                "{name}"
-            );
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
         }
     }
 }
@@ -174,11 +148,7 @@ fn every_variant_is_its_own_entry() {
         assert_eq!(code.reason(), reason);
         assert_eq!(code.as_str(), reason.code);
         let spelt = format!("{code:?}");
-        assert_eq!(
-            spelt.to_lowercase(),
-            reason.code.replace('_', ""),
-            "variant {spelt}"
-        );
+        assert_eq!(spelt.to_lowercase(), reason.code.replace('_', ""), "variant {spelt}");
     }
     assert!(ReasonCode::ALL.is_sorted());
 }
@@ -200,10 +170,7 @@ fn only_what_may_pass_by_itself_is_auto_resumable() {
         .filter(|reason| reason.auto_resumable)
         .map(|reason| reason.code)
         .collect();
-    assert_eq!(
-        resumable,
-        BTreeSet::from(["rate_limited", "stalled", "worker_timeout"])
-    );
+    assert_eq!(resumable, BTreeSet::from(["rate_limited", "stalled", "worker_timeout"]));
 }
 
 #[test]
@@ -224,11 +191,7 @@ fn next_steps_agree_with_the_established_answers() {
         ("dirty_worktree", NextStep::FixRequired),
         ("verification_failed", NextStep::Prompt),
     ] {
-        assert_eq!(
-            AnyReason::resolve(code, &[]).next_step(),
-            next_step,
-            "{code}"
-        );
+        assert_eq!(AnyReason::resolve(code, &[]).next_step(), next_step, "{code}");
     }
 }
 
@@ -237,43 +200,16 @@ fn texts_are_complete() {
     let mut titles = BTreeSet::new();
     for reason in reason::all() {
         let code = reason.code;
-        assert!(
-            !reason.title.trim().is_empty() && titles.insert(reason.title),
-            "{code}: title"
-        );
-        assert!(
-            reason.summary.ends_with('.'),
-            "{code}: the summary is a sentence"
-        );
-        assert_eq!(
-            reason.summary.matches(". ").count(),
-            0,
-            "{code}: one sentence"
-        );
-        assert!(
-            reason.diagnosis.contains('`'),
-            "{code}: the diagnosis names a flag or key"
-        );
-        assert!(
-            (1..=3).contains(&reason.next_commands.len()),
-            "{code}: one to three commands"
-        );
+        assert!(!reason.title.trim().is_empty() && titles.insert(reason.title), "{code}: title");
+        assert!(reason.summary.ends_with('.'), "{code}: the summary is a sentence");
+        assert_eq!(reason.summary.matches(". ").count(), 0, "{code}: one sentence");
+        assert!(reason.diagnosis.contains('`'), "{code}: the diagnosis names a flag or key");
+        assert!((1..=3).contains(&reason.next_commands.len()), "{code}: one to three commands");
         for command in reason.next_commands_with(&Values::new()) {
-            let verb = command
-                .strip_prefix("backstop ")
-                .and_then(|rest| rest.split(' ').next());
-            assert!(
-                verb.is_some_and(|verb| VERBS.contains(&verb)),
-                "{code}: {command}"
-            );
+            let verb = command.strip_prefix("backstop ").and_then(|rest| rest.split(' ').next());
+            assert!(verb.is_some_and(|verb| VERBS.contains(&verb)), "{code}: {command}");
         }
-        assert!(
-            reason
-                .since
-                .split('.')
-                .all(|part| part.parse::<u32>().is_ok()),
-            "{code}: since"
-        );
+        assert!(reason.since.split('.').all(|part| part.parse::<u32>().is_ok()), "{code}: since");
     }
 }
 
@@ -286,6 +222,5 @@ fn the_reference_is_up_to_date() {
     );
 }
 
-const VERBS: &[&str] = &[
-    "answer", "doctor", "policy", "raise", "release", "replay", "report", "resume", "show",
-];
+const VERBS: &[&str] =
+    &["answer", "doctor", "policy", "raise", "release", "replay", "report", "resume", "show"];

@@ -45,10 +45,7 @@ mod ported {
 
     #[test]
     fn user_message_in_the_middle_interactive() {
-        assert_eq!(
-            Run::new().times(3, ls).person_speaks().times(3, ls).stuck(),
-            None
-        );
+        assert_eq!(Run::new().times(3, ls).person_speaks().times(3, ls).stuck(), None);
     }
 
     #[test]
@@ -74,10 +71,7 @@ mod ported {
     #[test]
     fn same_error_with_different_actions() {
         let fail = |run: Run, index: usize| {
-            run.fail(
-                &format!("cat {}", word(index)),
-                &format!("error: disk {index} is full"),
-            )
+            run.fail(&format!("cat {}", word(index)), &format!("error: disk {index} is full"))
         };
         assert_eq!(Run::new().times(3, fail).stuck(), None);
         assert_eq!(Run::new().times(4, fail).stuck(), Some(Signal::RepeatError));
@@ -101,10 +95,7 @@ mod ported {
         #[case] expected: Option<Signal>,
     ) {
         let run = Run::new().times(times, |run, index| {
-            run.act(
-                "python cell",
-                &syntax_error(if changing { index } else { 1 }, message),
-            )
+            run.act("python cell", &syntax_error(if changing { index } else { 1 }, message))
         });
         assert_eq!(run.stuck(), expected);
     }
@@ -112,10 +103,7 @@ mod ported {
     #[test]
     fn error_not_on_the_last_line_with_changing_line_numbers() {
         let run = Run::new().times(4, |run, index| {
-            run.act(
-                "python cell",
-                &format!("{}\ndone", syntax_error(index, "invalid syntax")),
-            )
+            run.act("python cell", &format!("{}\ndone", syntax_error(index, "invalid syntax")))
         });
         assert_eq!(run.stuck(), None);
     }
@@ -160,36 +148,21 @@ mod ported {
 
     #[test]
     fn monologue_skips_condensations_and_nudges() {
-        let run = Run::new()
-            .say("a")
-            .condense()
-            .say("b")
-            .told("please act")
-            .say("c");
+        let run = Run::new().say("a").condense().say("b").told("please act").say("c");
         assert_eq!(run.stuck(), Some(Signal::Monologue));
     }
 
     #[test]
     fn monologue_broken_by_an_observation() {
-        assert_eq!(
-            Run::new().say("a").say("a").act("ls", "a").say("a").stuck(),
-            None
-        );
+        assert_eq!(Run::new().say("a").say("a").act("ls", "a").say("a").stuck(), None);
     }
 
     #[test]
     fn empty_answers() {
-        let run = Run::new()
-            .say_nothing()
-            .told("you said nothing")
-            .say_nothing();
+        let run = Run::new().say_nothing().told("you said nothing").say_nothing();
         assert_eq!(run.stuck(), None);
         assert_eq!(run.told("again").say(" \n").stuck(), Some(Signal::Empty));
-        let run = Run::new()
-            .say_nothing()
-            .say_nothing()
-            .act("ls", "a")
-            .say_nothing();
+        let run = Run::new().say_nothing().say_nothing().act("ls", "a").say_nothing();
         assert_eq!(run.stuck(), None);
     }
 
@@ -197,10 +170,7 @@ mod ported {
     #[case(9, None)]
     #[case(10, Some(Signal::CompactionLoop))]
     fn condensations(#[case] times: usize, #[case] expected: Option<Signal>) {
-        assert_eq!(
-            Run::new().times(times, |run, _| run.condense()).stuck(),
-            expected
-        );
+        assert_eq!(Run::new().times(times, |run, _| run.condense()).stuck(), expected);
     }
 
     #[test]
@@ -217,26 +187,19 @@ mod ported {
 
     #[test]
     fn condensations_with_only_failures_between() {
-        let run = Run::new().times(10, |run, index| {
-            run.condense().fail(word(index), word(index))
-        });
+        let run = Run::new().times(10, |run, index| run.condense().fail(word(index), word(index)));
         assert_eq!(run.stuck(), Some(Signal::CompactionLoop));
     }
 
     #[test]
     fn repetition_before_the_last_twenty_steps_is_over() {
-        let run = Run::new()
-            .times(4, ls)
-            .times(20, |run, index| run.act(word(index), word(index)));
+        let run = Run::new().times(4, ls).times(20, |run, index| run.act(word(index), word(index)));
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
     #[test]
     fn thresholds_above_any_window_still_fire() {
-        let thresholds = Thresholds {
-            repeat_pair: 100,
-            ..Thresholds::default()
-        };
+        let thresholds = Thresholds { repeat_pair: 100, ..Thresholds::default() };
         let run = Run::new().times(99, ls);
         assert_ne!(judge(&run.reading(), &thresholds), Some(Signal::RepeatPair));
         let run = run.times(1, ls);
@@ -248,10 +211,7 @@ mod ported {
         let run = Run::new().fail("make", "a").fail("make", "b");
         assert_eq!((run.nudged(), run.stuck()), (None, None));
         let run = run.fail("make", "c");
-        assert_eq!(
-            (run.nudged(), run.stuck()),
-            (Some(Signal::RepeatError), None)
-        );
+        assert_eq!((run.nudged(), run.stuck()), (Some(Signal::RepeatError), None));
         let run = run.told("this failed three times").fail("make", "d");
         assert_eq!(run.stuck(), Some(Signal::RepeatError));
     }
@@ -268,13 +228,7 @@ mod ported {
         let run = Run::new().times(3, |run, index| run.fail("make", word(index)));
         let before = run.reading();
         let after = run.told("nudge").told("nudge").reading();
-        assert_eq!(
-            after,
-            Reading {
-                steps: before.steps + 2,
-                ..before
-            }
-        );
+        assert_eq!(after, Reading { steps: before.steps + 2, ..before });
     }
 
     #[test]
@@ -296,10 +250,7 @@ mod noise_and_work {
     #[test]
     fn timestamped_output() {
         let run = Run::new().times(4, |run, index| {
-            run.act(
-                "make",
-                &format!("2026-01-15T10:00:0{index}Z built in 1.{index}s"),
-            )
+            run.act("make", &format!("2026-01-15T10:00:0{index}Z built in 1.{index}s"))
         });
         assert_eq!(run.stuck(), Some(Signal::RepeatPair));
     }
@@ -331,10 +282,7 @@ mod noise_and_work {
     fn endless_scrolling() {
         let scroll = |run: Run, index| run.act("scroll down", word(index));
         assert_eq!(Run::new().times(4, scroll).stuck(), None);
-        assert_eq!(
-            Run::new().times(5, scroll).stuck(),
-            Some(Signal::RepeatAction)
-        );
+        assert_eq!(Run::new().times(5, scroll).stuck(), Some(Signal::RepeatAction));
     }
 
     #[test]
@@ -346,9 +294,7 @@ mod noise_and_work {
     #[test]
     fn polling_with_changing_output() {
         let run = Run::new().times(500, |run, index| {
-            run.after_ms(30_000)
-                .costing(0.1)
-                .act("gh run view", &format!("{index} of 500 jobs"))
+            run.after_ms(30_000).costing(0.1).act("gh run view", &format!("{index} of 500 jobs"))
         });
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
@@ -356,18 +302,15 @@ mod noise_and_work {
     #[test]
     fn polling_with_output_that_comes_round_again() {
         let run = Run::new().times(60, |run, index| {
-            run.after_ms(30_000)
-                .act("status", ["building", "still building"][index % 2])
+            run.after_ms(30_000).act("status", ["building", "still building"][index % 2])
         });
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
     #[test]
     fn sixty_six_identical_parallel_calls_are_one() {
-        let batch = |run: Run, turn| {
-            run.in_turn(turn)
-                .times(66, |run, _| run.act("read a", "text"))
-        };
+        let batch =
+            |run: Run, turn| run.in_turn(turn).times(66, |run, _| run.act("read a", "text"));
         let run = batch(Run::new(), 1);
         assert_eq!(run.reading().pair_streak, 1);
         assert_eq!((run.nudged(), run.stuck()), (None, None));
@@ -388,41 +331,27 @@ mod noise_and_work {
 
     #[test]
     fn parallel_calls_in_groups_are_one_of_each() {
-        let run = Run::new()
-            .in_turn(1)
-            .times(20, |run, index| run.act(word(index % 2), "x"));
+        let run = Run::new().in_turn(1).times(20, |run, index| run.act(word(index % 2), "x"));
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
     #[test]
     fn parallel_calls_with_different_results_are_one_action() {
-        let run = Run::new()
-            .in_turn(1)
-            .times(20, |run, index| run.act("roll", word(index)));
+        let run = Run::new().in_turn(1).times(20, |run, index| run.act("roll", word(index)));
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
     #[test]
     fn a_wait_repeated_in_parallel_is_one() {
-        let run = Run::new()
-            .in_turn(1)
-            .act("check", "pending")
-            .after_ms(10_000)
-            .in_turn(2);
-        let run = run
-            .act("check", "pending")
-            .act("ls", "a")
-            .act("check", "pending");
+        let run = Run::new().in_turn(1).act("check", "pending").after_ms(10_000).in_turn(2);
+        let run = run.act("check", "pending").act("ls", "a").act("check", "pending");
         assert_eq!((run.reading().score, run.reading().polling.count), (0.0, 0));
     }
 
     #[test]
     fn batch_edits_over_thirty_files() {
         let run = Run::new().times(30, |run, index| {
-            run.act(
-                &format!("edit src/file{index}.rs"),
-                "The file has been updated",
-            )
+            run.act(&format!("edit src/file{index}.rs"), "The file has been updated")
         });
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
@@ -430,10 +359,8 @@ mod noise_and_work {
     #[test]
     fn test_rerun_after_edits() {
         let run = Run::new().times(30, |run, index| {
-            run.act(&format!("edit src/lib.rs:{index}"), "ok").act(
-                "cargo test",
-                &format!("{} failed, {index} passed in 1.{index}s", 30 - index),
-            )
+            run.act(&format!("edit src/lib.rs:{index}"), "ok")
+                .act("cargo test", &format!("{} failed, {index} passed in 1.{index}s", 30 - index))
         });
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
@@ -441,8 +368,7 @@ mod noise_and_work {
     #[test]
     fn test_rerun_after_edits_with_the_same_failure() {
         let round = |run: Run, index: usize| {
-            run.act(&format!("edit src/lib.rs:{index}"), "ok")
-                .fail("cargo test", "error: t failed")
+            run.act(&format!("edit src/lib.rs:{index}"), "ok").fail("cargo test", "error: t failed")
         };
         assert_eq!(Run::new().times(5, round).stuck(), None);
         let run = Run::new().times(30, |run, index| round(run, index).progress());
@@ -451,62 +377,38 @@ mod noise_and_work {
 
     #[test]
     fn long_verification_after_the_last_edit() {
-        let run = Run::new()
-            .act("edit a", "ok")
-            .times(60, |run, index| match index % 5 {
-                0 => run.act("cargo test", "ok. 12 passed"),
-                _ => run.act(
-                    &format!("cargo test case_{index}"),
-                    &format!("case_{index} passed"),
-                ),
-            });
+        let run = Run::new().act("edit a", "ok").times(60, |run, index| match index % 5 {
+            0 => run.act("cargo test", "ok. 12 passed"),
+            _ => run.act(&format!("cargo test case_{index}"), &format!("case_{index} passed")),
+        });
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
     #[test]
     fn progress_begins_counts_anew() {
-        assert_eq!(
-            Run::new().times(3, ls).progress().times(3, ls).stuck(),
-            None
-        );
+        assert_eq!(Run::new().times(3, ls).progress().times(3, ls).stuck(), None);
         let alternate = |run: Run, _| run.act("ls", "a").act("cat a", "text");
-        let run = Run::new()
-            .times(2, alternate)
-            .progress()
-            .times(2, alternate);
+        let run = Run::new().times(2, alternate).progress().times(2, alternate);
         assert_eq!(run.reading().cycle.periods, 2);
     }
 
     #[test]
     fn the_same_reported_error_with_work_between() {
         let round = |run: Run, index: usize| {
-            run.act(word(index), word(index))
-                .error("error: no space left on /dev/sda1")
+            run.act(word(index), word(index)).error("error: no space left on /dev/sda1")
         };
         assert_eq!(Run::new().times(3, round).stuck(), None);
-        assert_eq!(
-            Run::new().times(4, round).stuck(),
-            Some(Signal::RepeatError)
-        );
-        let other = Run::new()
-            .times(3, round)
-            .error("other")
-            .error("error: no space left");
+        assert_eq!(Run::new().times(4, round).stuck(), Some(Signal::RepeatError));
+        let other = Run::new().times(3, round).error("other").error("error: no space left");
         assert_eq!(other.reading().error_streak, 1);
-        let progress = Run::new()
-            .times(3, round)
-            .progress()
-            .error("error: no space left");
+        let progress = Run::new().times(3, round).progress().error("error: no space left");
         assert_eq!(progress.reading().error_streak, 1);
     }
 
     #[test]
     fn a_cycle_longer_than_any_period_is_seen_in_the_long_run() {
         let run = Run::new().times(40 * 6, |run, index| {
-            run.act(
-                &format!("step {}", index % 40),
-                &format!("result {}", index % 40),
-            )
+            run.act(&format!("step {}", index % 40), &format!("result {}", index % 40))
         });
         assert_eq!(run.stuck(), Some(Signal::Novelty));
     }
@@ -556,15 +458,10 @@ mod incidents {
     fn fifteen_hundred_identical_polls_in_two_hours() {
         let poll = |pause: u64| {
             move |run: Run, _: usize| {
-                run.after_ms(pause - 1000)
-                    .costing(150.0 / 1535.0)
-                    .act("poll", "running")
+                run.after_ms(pause - 1000).costing(150.0 / 1535.0).act("poll", "running")
             }
         };
-        assert_eq!(
-            Run::new().times(1535, poll(4690)).stuck(),
-            Some(Signal::RepeatPair)
-        );
+        assert_eq!(Run::new().times(1535, poll(4690)).stuck(), Some(Signal::RepeatPair));
         let slower = Run::new().times(51, poll(5000));
         assert_eq!(slower.stuck(), None);
         let slower = slower.times(2, poll(5000));
@@ -577,8 +474,7 @@ mod incidents {
     #[test]
     fn ten_thousand_calls_of_the_same_tool() {
         let run = Run::new().times(10_943, |run, index| {
-            run.after_ms(316)
-                .act("approve {}", &format!("call {index}"))
+            run.after_ms(316).act("approve {}", &format!("call {index}"))
         });
         assert_eq!(run.reading().action_streak, 10_943);
         assert_eq!(run.stuck(), Some(Signal::RepeatAction));
@@ -591,10 +487,7 @@ mod incidents {
         let click = |run: Run, index| run.act("click #next", &format!("page a1b2c3d{index}"));
         assert_eq!(Run::new().times(4, click).stuck(), Some(Signal::RepeatPair));
         let click = |run: Run, index| run.act("click #next", &format!("page {index}"));
-        assert_eq!(
-            Run::new().times(5, click).stuck(),
-            Some(Signal::RepeatAction)
-        );
+        assert_eq!(Run::new().times(5, click).stuck(), Some(Signal::RepeatAction));
     }
 }
 

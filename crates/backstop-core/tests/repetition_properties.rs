@@ -18,12 +18,7 @@ fn told() -> impl Strategy<Value = Vec<Told>> {
         prop::option::weighted(0.9, 0_usize..6),
         prop::bool::weighted(0.2),
     )
-        .prop_map(|(pause, action, result, failed)| Told {
-            pause,
-            action,
-            result,
-            failed,
-        });
+        .prop_map(|(pause, action, result, failed)| Told { pause, action, result, failed });
     prop::collection::vec(step, 0..120)
 }
 
@@ -78,25 +73,20 @@ fn reference(steps: &[Told]) -> f64 {
             continue;
         }
         let telling = |told: &Told| told.failed || told.result >= Some(3);
-        let weight = units
-            .iter()
-            .rev()
-            .take(32)
-            .filter(|(at, _)| *at != now)
-            .map(|(_, other)| {
-                let same_result = step.result.is_some() && other.result == step.result;
-                if same_result && same(other) {
-                    1.0
-                } else if same_result && step.failed && other.failed {
-                    0.7
-                } else if same_result && telling(step) && telling(other) {
-                    0.5
-                } else if other.action == step.action {
-                    0.4
-                } else {
-                    0.0
-                }
-            });
+        let weight = units.iter().rev().take(32).filter(|(at, _)| *at != now).map(|(_, other)| {
+            let same_result = step.result.is_some() && other.result == step.result;
+            if same_result && same(other) {
+                1.0
+            } else if same_result && step.failed && other.failed {
+                0.7
+            } else if same_result && telling(step) && telling(other) {
+                0.5
+            } else if other.action == step.action {
+                0.4
+            } else {
+                0.0
+            }
+        });
         score = (score + weight.fold(0.0, f64::max) - 0.25).max(0.0);
         units.push((now, step));
     }
@@ -163,11 +153,7 @@ fn the_state_does_not_grow() {
         let action = format!("command {}", number % 1000);
         let result = format!("result {number}");
         detector.observe(&Step {
-            kind: if number % 7 == 0 {
-                StepKind::Message
-            } else {
-                StepKind::Action
-            },
+            kind: if number % 7 == 0 { StepKind::Message } else { StepKind::Action },
             action: action.as_bytes(),
             result: Some(result.as_bytes()),
             failed: number % 3 == 0,
@@ -185,28 +171,13 @@ fn the_state_does_not_grow() {
 #[test]
 fn a_state_with_absurd_numbers_does_no_harm() {
     let (mut detector, mut now) = (Detector::new(), 0);
-    let step = Told {
-        pause: 900,
-        action: 0,
-        result: Some(0),
-        failed: true,
-    };
+    let step = Told { pause: 900, action: 0, result: Some(0), failed: true };
     feed(&mut detector, &vec![step.clone(); 5], &mut now);
     let mut stored = serde_json::to_value(&detector).unwrap();
     make_absurd(&mut stored);
     let mut detector: Detector = serde_json::from_value(stored).unwrap();
     for pause in [0, 900, 6000] {
-        feed(
-            &mut detector,
-            &vec![
-                Told {
-                    pause,
-                    ..step.clone()
-                };
-                70
-            ],
-            &mut now,
-        );
+        feed(&mut detector, &vec![Told { pause, ..step.clone() }; 70], &mut now);
         detector.observe_error(b"error");
         for signal in Signal::ALL {
             detector.evidence_for(signal);

@@ -16,35 +16,21 @@ use excerpt::{Line, harmless};
 /// A span that does not fit the text is cut to it, and one over several lines shows its first.
 pub fn render(diagnostics: &[Diagnostic], file_name: &str, text: &str, colour: bool) -> String {
     let file_name = harmless(file_name);
-    let reports: Vec<String> = diagnostics
-        .iter()
-        .map(|diagnostic| report(diagnostic, &file_name, text, colour))
-        .collect();
+    let reports: Vec<String> =
+        diagnostics.iter().map(|diagnostic| report(diagnostic, &file_name, text, colour)).collect();
     reports.join("\n")
 }
 
 /// How many errors and warnings there are: `2 errors, 1 warning in backstop.toml`.
 pub fn summary(diagnostics: &[Diagnostic], file_name: &str) -> String {
-    let count = |severity| {
-        diagnostics
-            .iter()
-            .filter(|found| found.severity == severity)
-            .count()
-    };
-    let counts = [
-        ("error", count(Severity::Error)),
-        ("warning", count(Severity::Lint)),
-    ];
+    let count = |severity| diagnostics.iter().filter(|found| found.severity == severity).count();
+    let counts = [("error", count(Severity::Error)), ("warning", count(Severity::Lint))];
     let parts: Vec<String> = counts
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{count} {name}{}", if *count == 1 { "" } else { "s" }))
         .collect();
-    let parts = if parts.is_empty() {
-        "no errors".to_owned()
-    } else {
-        parts.join(", ")
-    };
+    let parts = if parts.is_empty() { "no errors".to_owned() } else { parts.join(", ") };
     format!("{parts} in {}", harmless(file_name))
 }
 
@@ -61,28 +47,18 @@ fn report(diagnostic: &Diagnostic, file_name: &str, text: &str, colour: bool) ->
         Severity::Lint => Level::WARNING,
     };
     let group = Group::with_title(level.primary_title(harmless(&diagnostic.message)));
-    let help = diagnostic
-        .hint
-        .as_ref()
-        .map(|hint| Level::HELP.message(harmless(hint)));
+    let help = diagnostic.hint.as_ref().map(|hint| Level::HELP.message(harmless(hint)));
     let Some(span) = &diagnostic.span else {
         let group = group.element(Origin::path(file_name)).elements(help);
         return renderer.render(&[group]) + "\n";
     };
 
-    let primary = Mark::new(
-        AnnotationKind::Primary,
-        text,
-        span,
-        diagnostic.label.as_deref(),
-    );
+    let primary = Mark::new(AnnotationKind::Primary, text, span, diagnostic.label.as_deref());
     let related = diagnostic
         .related
         .as_ref()
         .map(|(span, label)| Mark::new(AnnotationKind::Context, text, span, Some(label)));
-    let together = related
-        .as_ref()
-        .is_none_or(|related| primary.is_near(related, text));
+    let together = related.as_ref().is_none_or(|related| primary.is_near(related, text));
     let place = primary.place(file_name);
     let (marks, elsewhere) = match related {
         None => (vec![primary], None),
@@ -93,10 +69,7 @@ fn report(diagnostic: &Diagnostic, file_name: &str, text: &str, colour: bool) ->
         }
     };
     let digits = gutter(&marks) - GUTTER;
-    let group = group
-        .element(snippet(text, marks))
-        .elements(elsewhere)
-        .elements(help);
+    let group = group.element(snippet(text, marks)).elements(elsewhere).elements(help);
     let mut rendered = renderer.render(&[group]);
     // Columns that the renderer counted would be those of the cut line, so the place is added here.
     let arrow = format!("\n{:digits$}{arrow_style}--> {arrow_style:#}{place}", "");
@@ -118,13 +91,7 @@ impl Mark {
     fn new(kind: AnnotationKind, text: &str, span: &Span, label: Option<&str>) -> Self {
         let span = excerpt::fit(text, span);
         let (line, column) = line_column(text, span.start);
-        Self {
-            kind,
-            span,
-            label: label.map(harmless).unwrap_or_default(),
-            line,
-            column,
-        }
+        Self { kind, span, label: label.map(harmless).unwrap_or_default(), line, column }
     }
 
     /// Whether one excerpt can show both.
@@ -170,9 +137,7 @@ fn snippet<'a>(text: &str, mut marks: Vec<Mark>) -> Snippet<'a, Annotation<'a>> 
         annotations.push(annotation.label(label));
         shown = Some((mark.line, line, start));
     }
-    Snippet::source(source)
-        .line_start(first_line)
-        .annotations(annotations)
+    Snippet::source(source).line_start(first_line).annotations(annotations)
 }
 
 /// Adds the lines after `line` up to the one that is `distance` lines below it.

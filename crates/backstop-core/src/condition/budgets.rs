@@ -67,6 +67,7 @@ impl Kind for MaxDuration {
     const TYPE: &'static str = "max_duration";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::NONE;
+    const MOVES: bool = true;
 
     fn describe(&self) -> String {
         format!("after {} of active time", duration(self.duration.0))
@@ -304,7 +305,11 @@ impl Kind for ContextUsage {
     fn note(&self, scene: &Scene<'_>, _: &Measure) -> String {
         match scene.facts.context.as_ref().and_then(context_share) {
             Some(used) => {
-                format!("Context is {} full, the limit is {}", percent(used), percent(self.at_least.0))
+                format!(
+                    "Context is {} full, the limit is {}",
+                    percent(used),
+                    percent(self.at_least.0)
+                )
             }
             None => "How full the context is was not reported".to_owned(),
         }

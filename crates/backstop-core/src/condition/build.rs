@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    AllTestsPass, Condition, FileCreated, MaxCost, MaxDuration, MaxIterations, MaxTokens, NoProgress,
-    OutputPattern, OutputSource, Since, Stagnation, TasksDone, UserSignal,
+    AllTestsPass, Condition, FileCreated, MaxCost, MaxDuration, MaxIterations, MaxTokens,
+    NoProgress, OutputPattern, OutputSource, Since, Stagnation, TasksDone, UserSignal,
 };
 use crate::field::{Count, Money, Period, Text};
 
@@ -120,7 +120,10 @@ mod tests {
         assert_eq!(all, Condition::All(vec![a.clone(), b.clone(), c.clone()]));
         let any = a.clone().or(b.clone()).or(c.clone());
         assert_eq!(any, Condition::Any(vec![a.clone(), b.clone(), c]));
-        assert_eq!(a.clone().or(b.clone()).and(a.clone()), Condition::All(vec![a.clone().or(b), a.clone()]));
+        assert_eq!(
+            a.clone().or(b.clone()).and(a.clone()),
+            Condition::All(vec![a.clone().or(b), a.clone()])
+        );
         assert_eq!(!a.clone(), Condition::Not(Box::new(a)));
     }
 }

@@ -28,7 +28,13 @@ record! {
 impl OnError {
     fn found<'a>(&self, scene: &Scene<'a>) -> Option<&'a str> {
         let wanted = self.pattern.as_ref().map_or("", |pattern| pattern.0.as_str());
-        scene.facts.errors.recent.iter().map(String::as_str).rfind(|message| message.contains(wanted))
+        scene
+            .facts
+            .errors
+            .recent
+            .iter()
+            .map(String::as_str)
+            .rfind(|message| message.contains(wanted))
     }
 }
 

@@ -53,6 +53,11 @@ impl Kind for Expr {
         }
     }
 
+    fn watches(&self) -> Watch {
+        let Some(expression) = &self.expression else { return Watch::NONE };
+        expression.variables().iter().fold(Watch::NONE, |all, name| all | View::watch(name))
+    }
+
     fn describe(&self) -> String {
         format!("when {} holds", quoted(&self.cel.0))
     }

@@ -26,6 +26,7 @@ impl Kind for HealthBelow {
         .union(Watch::ERRORS)
         .union(Watch::UNITS)
         .union(Watch::PROGRESS);
+    const MOVES: bool = true;
 
     fn describe(&self) -> String {
         format!("when the health score is below {}", percent(self.below.0))
@@ -101,7 +102,9 @@ impl Kind for TasksDone {
             Some(tasks) if measure.truth.is_met() => {
                 format!("All {} are done", counted(tasks.total, "task", "tasks"))
             }
-            Some(tasks) => format!("{}/{} tasks done, {} queued", tasks.done, tasks.total, tasks.queued),
+            Some(tasks) => {
+                format!("{}/{} tasks done, {} queued", tasks.done, tasks.total, tasks.queued)
+            }
         }
     }
 
@@ -157,7 +160,12 @@ impl Kind for DiminishingReturns {
                 cycles.count
             ),
             Some(improvement) => {
-                format!("Cycle {}/{}, improvement {}", cycles.count, self.cycles.0, percent(improvement))
+                format!(
+                    "Cycle {}/{}, improvement {}",
+                    cycles.count,
+                    self.cycles.0,
+                    percent(improvement)
+                )
             }
             None => format!("Cycle {}/{}", cycles.count, self.cycles.0),
         }

@@ -21,6 +21,9 @@ pub(crate) trait Kind: Record {
     /// Whether it reads a meter, or an expression, that may be unable to answer.
     const METER: bool = false;
 
+    /// Whether its progress changes by itself as time passes.
+    const MOVES: bool = false;
+
     /// Computes what follows from the fields; says in `findings` what can never work.
     fn prepare(&mut self, _node: &Node, _findings: &mut Findings) {}
 
@@ -34,6 +37,11 @@ pub(crate) trait Kind: Record {
 
     /// The reason of a rule that does not name its own.
     fn reason(&self, scene: &Scene<'_>) -> ReasonCode;
+
+    /// The groups of facts that this one reads, where that depends on its fields.
+    fn watches(&self) -> Watch {
+        Self::WATCHES
+    }
 
     /// When the answer may change by itself.
     fn wake(&self, _scene: &Scene<'_>) -> Wake {

@@ -16,6 +16,21 @@ pub struct Scene<'a> {
     pub zone: &'a TimeZone,
 }
 
+impl<'a> Scene<'a> {
+    /// A look at facts before anything has happened.
+    pub fn neutral(facts: &'a Facts) -> Self {
+        Self {
+            facts,
+            now: Moment::default(),
+            limits: HealthLimits::default(),
+            meters: SilentMeters::Neutral,
+            zone: &UTC,
+        }
+    }
+}
+
+static UTC: TimeZone = TimeZone::UTC;
+
 /// What it means that nobody has reported tokens or money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SilentMeters {
@@ -146,9 +161,14 @@ mod tests {
 
     #[test]
     fn progress_is_finite_and_between_0_and_1() {
-        for (value, threshold) in
-            [(0.0, 0.0), (1.0, 0.0), (-5.0, 2.0), (7.0, 2.0), (f64::MAX, f64::MIN_POSITIVE), (1.0, -1.0)]
-        {
+        for (value, threshold) in [
+            (0.0, 0.0),
+            (1.0, 0.0),
+            (-5.0, 2.0),
+            (7.0, 2.0),
+            (f64::MAX, f64::MIN_POSITIVE),
+            (1.0, -1.0),
+        ] {
             let share = share(value, threshold);
             assert!((0.0..=1.0).contains(&share), "{value} of {threshold} is {share}");
         }

@@ -290,8 +290,11 @@ fn check_path(path: &str, outside: bool, node: &Node, findings: &mut Findings) {
     };
     if !outside && Path::new(path).components().any(leaves) {
         findings.push(
-            Diagnostic::error(format!("`{path}` leaves the working directory"), value_span(node, "path"))
-                .label("say `outside = true` if that is meant"),
+            Diagnostic::error(
+                format!("`{path}` leaves the working directory"),
+                value_span(node, "path"),
+            )
+            .label("say `outside = true` if that is meant"),
         );
     }
 }
@@ -299,7 +302,9 @@ fn check_path(path: &str, outside: bool, node: &Node, findings: &mut Findings) {
 /// Where the value under a key of a table stands.
 pub(super) fn value_span(node: &Node, key: &str) -> crate::diagnostic::Span {
     match &node.value {
-        Value::Table(table) => table.get(key).map_or(node.span.clone(), |entry| entry.node.span.clone()),
+        Value::Table(table) => {
+            table.get(key).map_or(node.span.clone(), |entry| entry.node.span.clone())
+        }
         _ => node.span.clone(),
     }
 }

@@ -4,7 +4,9 @@ use super::budgets::raise_count;
 use super::kind::Kind;
 use super::measure::{Measure, Scene};
 use super::words::{counted, quoted};
-use crate::event::{GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome, WorkerStatus};
+use crate::event::{
+    GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome, WorkerStatus,
+};
 use crate::facts::{Streak, Streaks, Watch};
 use crate::field::{Count, choices, record};
 use crate::reason::ReasonCode;
@@ -46,7 +48,9 @@ impl Kind for GuardViolated {
     fn note(&self, scene: &Scene<'_>, _: &Measure) -> String {
         match scene.facts.guards.violated(self.kind) {
             None => "No guard is violated".to_owned(),
-            Some(guard) if guard.files.is_empty() => format!("Guard {} violated", guard.kind.name()),
+            Some(guard) if guard.files.is_empty() => {
+                format!("Guard {} violated", guard.kind.name())
+            }
             Some(guard) => {
                 let named = guard.files.iter().take(3).map(|file| quoted(file)).collect::<Vec<_>>();
                 let more = match guard.files.len().saturating_sub(3) {
@@ -89,7 +93,8 @@ impl Kind for UserSignal {
     }
 
     fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
-        if measure.truth.is_met() { "A stop was asked for" } else { "No stop was asked for" }.to_owned()
+        if measure.truth.is_met() { "A stop was asked for" } else { "No stop was asked for" }
+            .to_owned()
     }
 
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {
@@ -248,7 +253,9 @@ impl Kind for ReviewEnded {
     fn measure(&self, scene: &Scene<'_>) -> Measure {
         let fits = scene.facts.reviews.outcome == Some(self.outcome);
         match self.same_rounds {
-            Some(Count(rounds)) => Measure::count(scene.facts.reviews.same_rounds, rounds).given(fits),
+            Some(Count(rounds)) => {
+                Measure::count(scene.facts.reviews.same_rounds, rounds).given(fits)
+            }
             None => Measure::plain(fits),
         }
     }
@@ -268,7 +275,9 @@ impl Kind for ReviewEnded {
         match (self.same_rounds, self.outcome) {
             (Some(_), _) => ReasonCode::ReviewLoopDetected,
             (None, ReviewOutcome::Rejected) => ReasonCode::ReviewRejected,
-            (None, ReviewOutcome::Approved | ReviewOutcome::ChangesRequested) => ReasonCode::ConditionMet,
+            (None, ReviewOutcome::Approved | ReviewOutcome::ChangesRequested) => {
+                ReasonCode::ConditionMet
+            }
         }
     }
 

@@ -64,6 +64,7 @@ impl Kind for Stagnation {
     const PRIORITY: i32 = 70;
     const WATCHES: Watch = Watch::PROGRESS;
     const STREAKS: Streaks = Streaks::of(Streak::Stagnation);
+    const MOVES: bool = true;
 
     fn describe(&self) -> String {
         format!("after {} without progress", duration(self.duration.0))

@@ -18,7 +18,9 @@ pub fn reference() -> String {
             text.push_str("\n| field | default | meaning |\n|---|---|---|\n");
         }
         for (name, schema) in fields {
-            let required = kind.schema["required"].as_array().is_some_and(|names| names.contains(&name.as_str().into()));
+            let required = kind.schema["required"]
+                .as_array()
+                .is_some_and(|names| names.contains(&name.as_str().into()));
             let default = match (&schema["default"], required) {
                 (_, true) => "required".to_owned(),
                 (Json::Null, false) => "–".to_owned(),

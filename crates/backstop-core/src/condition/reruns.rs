@@ -37,8 +37,11 @@ impl Kind for FailureClass {
         // A class of blanks would be contained in every other.
         if self.any_of.0.iter().any(|class| class.0.trim().is_empty()) {
             findings.push(
-                crate::diagnostic::Diagnostic::error("`any_of` holds a blank class", node.span.clone())
-                    .label("it would match every failure"),
+                crate::diagnostic::Diagnostic::error(
+                    "`any_of` holds a blank class",
+                    node.span.clone(),
+                )
+                .label("it would match every failure"),
             );
         }
     }
@@ -131,7 +134,10 @@ impl Kind for TotalAttempts {
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         let attempts = scene.facts.reruns.total_attempts;
         if measure.truth.is_met() {
-            format!("The maximum total reruns over all jobs are used up ({attempts}/{})", self.count.0)
+            format!(
+                "The maximum total reruns over all jobs are used up ({attempts}/{})",
+                self.count.0
+            )
         } else {
             format!("{attempts}/{} re-runs over all jobs", self.count.0)
         }
@@ -170,7 +176,10 @@ impl Kind for NoSignalChange {
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         let equal = scene.facts.reruns.equal_signals;
         if measure.truth.is_met() {
-            format!("No signal change detected in the last {}", counted(equal, "failure", "failures"))
+            format!(
+                "No signal change detected in the last {}",
+                counted(equal, "failure", "failures")
+            )
         } else {
             format!("{equal}/{} equal failures", self.cycles.0)
         }
@@ -204,6 +213,7 @@ impl Kind for Cooldown {
     const TYPE: &'static str = "cooldown";
     const PRIORITY: i32 = 64;
     const WATCHES: Watch = Watch::RERUN;
+    const MOVES: bool = true;
 
     fn describe(&self) -> String {
         format!("for {} after a change", duration(self.duration.0))
@@ -212,7 +222,8 @@ impl Kind for Cooldown {
     fn measure(&self, scene: &Scene<'_>) -> Measure {
         let left = self.left(scene);
         let whole = milliseconds(self.duration.0);
-        let elapsed = scene.facts.reruns.last_changed_at.map(|at| milliseconds(scene.now.at.since(at)));
+        let elapsed =
+            scene.facts.reruns.last_changed_at.map(|at| milliseconds(scene.now.at.since(at)));
         Measure {
             truth: super::Truth::of(!left.is_zero()),
             // A change that lies in the future leaves the whole time to wait, not more.
@@ -256,6 +267,7 @@ impl Kind for Unresolved {
     const TYPE: &'static str = "unresolved";
     const PRIORITY: i32 = 63;
     const WATCHES: Watch = Watch::RERUN;
+    const MOVES: bool = true;
 
     fn describe(&self) -> String {
         format!("when a failure is unresolved for {}", duration(self.duration.0))
@@ -264,7 +276,9 @@ impl Kind for Unresolved {
     fn measure(&self, scene: &Scene<'_>) -> Measure {
         match scene.facts.reruns.first_failure_at {
             Some(first) => Measure::duration(scene.now.at.since(first), self.duration.0),
-            None => Measure { threshold: Some(milliseconds(self.duration.0)), ..Measure::plain(false) },
+            None => {
+                Measure { threshold: Some(milliseconds(self.duration.0)), ..Measure::plain(false) }
+            }
         }
     }
 

@@ -129,8 +129,7 @@ fn shortest_digits(number: f64) -> (String, i64) {
 }
 
 fn push(out: &mut String, arguments: std::fmt::Arguments<'_>) {
-    out.write_fmt(arguments)
-        .expect("writing to a string cannot fail");
+    out.write_fmt(arguments).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]
@@ -186,13 +185,8 @@ mod tests {
             "\u{f6}": "Latin Small Letter O With Diaeresis",
         });
         let text = canonical_json(&object);
-        let expected = [
-            "Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew",
-        ];
-        let found: Vec<usize> = expected
-            .iter()
-            .map(|word| text.find(word).unwrap())
-            .collect();
+        let expected = ["Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew"];
+        let found: Vec<usize> = expected.iter().map(|word| text.find(word).unwrap()).collect();
         assert!(found.is_sorted(), "{text}");
     }
 
@@ -213,14 +207,8 @@ mod tests {
 
     #[test]
     fn integers_are_written_as_doubles() {
-        assert_eq!(
-            canonical_json(&json!(9_007_199_254_740_991_i64)),
-            "9007199254740991"
-        );
-        assert_eq!(
-            canonical_json(&json!(9_007_199_254_740_993_i64)),
-            "9007199254740992"
-        );
+        assert_eq!(canonical_json(&json!(9_007_199_254_740_991_i64)), "9007199254740991");
+        assert_eq!(canonical_json(&json!(9_007_199_254_740_993_i64)), "9007199254740992");
         assert_eq!(canonical_json(&json!(u64::MAX)), "18446744073709552000");
         assert_eq!(canonical_json(&json!(-50)), "-50");
         assert_eq!(canonical_json(&json!(50.0)), "50");

@@ -15,27 +15,14 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let tree = parsed.map_err(|error| {
         let range = error.range();
         let span = position::whole_characters(text, range.start..range.end);
-        vec![Diagnostic::error(
-            error.kind().to_string().to_lowercase(),
-            span,
-        )]
+        vec![Diagnostic::error(error.kind().to_string().to_lowercase(), span)]
     })?;
-    let mut reader = Reader {
-        text,
-        diagnostics: Vec::new(),
-    };
+    let mut reader = Reader { text, diagnostics: Vec::new() };
     let node = match &tree.value {
         Some(value) => reader.node(value, 1),
-        None => Node {
-            span: 0..text.len(),
-            value: Value::Table(Table::default()),
-        },
+        None => Node { span: 0..text.len(), value: Value::Table(Table::default()) },
     };
-    if reader.diagnostics.is_empty() {
-        Ok(node)
-    } else {
-        Err(reader.diagnostics)
-    }
+    if reader.diagnostics.is_empty() { Ok(node) } else { Err(reader.diagnostics) }
 }
 
 struct Reader<'text> {
@@ -52,10 +39,7 @@ impl Reader<'_> {
             if self.diagnostics.len() <= MAX_ERRORS {
                 self.diagnostics.push(too_deep(span.start..span.start + 1));
             }
-            return Node {
-                span,
-                value: Value::Null,
-            };
+            return Node { span, value: Value::Null };
         }
         let value = match value {
             ast::Value::NullKeyword(_) => Value::Null,
@@ -63,26 +47,16 @@ impl Reader<'_> {
             ast::Value::NumberLit(literal) => scalar::decimal(literal.value),
             ast::Value::StringLit(literal) => Value::String(self.string(&span, &literal.value)),
             ast::Value::Array(array) => Value::List(
-                array
-                    .elements
-                    .iter()
-                    .map(|element| self.node(element, depth + 1))
-                    .collect(),
+                array.elements.iter().map(|element| self.node(element, depth + 1)).collect(),
             ),
             ast::Value::Object(object) => {
                 let entries = object.properties.iter().map(|property| {
                     let range = property.name.range();
                     let key_span = range.start..range.end;
                     let key = self.string(&key_span, property.name.as_str());
-                    Entry {
-                        key,
-                        key_span,
-                        node: self.node(&property.value, depth + 1),
-                    }
+                    Entry { key, key_span, node: self.node(&property.value, depth + 1) }
                 });
-                let table = Table {
-                    entries: entries.collect(),
-                };
+                let table = Table { entries: entries.collect() };
                 if self.diagnostics.len() <= MAX_ERRORS {
                     self.diagnostics.extend(table.duplicates());
                 }
@@ -106,10 +80,9 @@ impl Reader<'_> {
 fn refusal(text: &str, error: &serde_json::Error) -> Diagnostic {
     let line_start = match error.line() {
         0 | 1 => 0,
-        line => text
-            .match_indices('\n')
-            .nth(line - 2)
-            .map_or(text.len(), |(newline, _)| newline + 1),
+        line => {
+            text.match_indices('\n').nth(line - 2).map_or(text.len(), |(newline, _)| newline + 1)
+        }
     };
     let end = line_start + error.column();
     let span = if error.is_eof() {
@@ -118,9 +91,7 @@ fn refusal(text: &str, error: &serde_json::Error) -> Diagnostic {
         position::whole_characters(text, end.saturating_sub(1)..end)
     };
     let message = error.to_string();
-    let message = message
-        .rsplit_once(" at line ")
-        .map_or(message.as_str(), |(message, _)| message);
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     if message == "recursion limit exceeded" {
         return too_deep(span);
     }

@@ -11,11 +11,7 @@ pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
     let on_line = &before[line_start..];
-    let on_line = if line == 1 {
-        on_line.trim_start_matches('\u{feff}')
-    } else {
-        on_line
-    };
+    let on_line = if line == 1 { on_line.trim_start_matches('\u{feff}') } else { on_line };
     (line, 1 + on_line.chars().count())
 }
 
@@ -48,10 +44,7 @@ impl<'text> CharacterOffsets<'text> {
         let samples = if text.is_ascii() {
             Vec::new()
         } else {
-            text.char_indices()
-                .step_by(STRIDE)
-                .map(|(offset, _)| offset)
-                .collect()
+            text.char_indices().step_by(STRIDE).map(|(offset, _)| offset).collect()
         };
         Self { text, samples }
     }

@@ -45,17 +45,9 @@ pub(super) fn yaml_plain(text: &str) -> Value {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
         let negative = text.starts_with('-');
-        return Value::Float(if negative {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        });
+        return Value::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY });
     }
-    if is_yaml_number(unsigned) {
-        decimal(text)
-    } else {
-        Value::String(text.to_owned())
-    }
+    if is_yaml_number(unsigned) { decimal(text) } else { Value::String(text.to_owned()) }
 }
 
 /// `[0-9]+`, or `( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.

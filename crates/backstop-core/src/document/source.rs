@@ -63,14 +63,8 @@ pub fn parse(bytes: &[u8], syntax: Syntax) -> Result<Node, Vec<Diagnostic>> {
     })?;
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let skipped = text.len() - body.len();
-    let parsed = if body
-        .bytes()
-        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
-    {
-        Ok(Node {
-            span: 0..body.len(),
-            value: Value::Table(Table::default()),
-        })
+    let parsed = if body.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+        Ok(Node { span: 0..body.len(), value: Value::Table(Table::default()) })
     } else {
         match syntax {
             Syntax::Toml => toml::parse(body),
@@ -94,14 +88,8 @@ pub fn parse(bytes: &[u8], syntax: Syntax) -> Result<Node, Vec<Diagnostic>> {
             diagnostics.dedup();
             limit(&mut diagnostics);
             for diagnostic in &mut diagnostics {
-                diagnostic
-                    .span
-                    .iter_mut()
-                    .for_each(|span| shift(span, skipped));
-                diagnostic
-                    .related
-                    .iter_mut()
-                    .for_each(|(span, _)| shift(span, skipped));
+                diagnostic.span.iter_mut().for_each(|span| shift(span, skipped));
+                diagnostic.related.iter_mut().for_each(|(span, _)| shift(span, skipped));
             }
             Err(diagnostics)
         }
@@ -116,20 +104,14 @@ pub(super) fn too_deep(span: impl Into<Option<Span>>) -> Diagnostic {
 
 fn too_large(length: usize) -> Diagnostic {
     Diagnostic::error(
-        format!(
-            "file is {length} bytes long, more than the {} MiB allowed",
-            MAX_BYTES >> 20
-        ),
+        format!("file is {length} bytes long, more than the {} MiB allowed", MAX_BYTES >> 20),
         None,
     )
     .hint("a policy is a short file; check that this is the one you meant")
 }
 
 fn not_utf8(bytes: &[u8], offset: usize) -> Diagnostic {
-    let line = 1 + bytes[..offset]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count();
+    let line = 1 + bytes[..offset].iter().filter(|byte| **byte == b'\n').count();
     Diagnostic::error(
         format!(
             "file is not UTF-8: invalid byte 0x{:02x} at offset {offset}, line {line}",
@@ -141,21 +123,15 @@ fn not_utf8(bytes: &[u8], offset: usize) -> Diagnostic {
 }
 
 fn not_a_table(value: &Value, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        format!("the file holds {}, not a table of settings", value.kind()),
-        span,
-    )
-    .label("expected keys with values")
+    Diagnostic::error(format!("the file holds {}, not a table of settings", value.kind()), span)
+        .label("expected keys with values")
 }
 
 /// Keeps a broken file of many megabytes from filling the screen for hours.
 fn limit(diagnostics: &mut Vec<Diagnostic>) {
     if diagnostics.len() > MAX_ERRORS {
         diagnostics.truncate(MAX_ERRORS);
-        diagnostics.push(Diagnostic::error(
-            "further errors in the syntax are not shown",
-            None,
-        ));
+        diagnostics.push(Diagnostic::error("further errors in the syntax are not shown", None));
     }
 }
 
@@ -181,7 +157,7 @@ fn shift(span: &mut Span, by: usize) {
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// How deep tables and lists may nest, the top-level table being the first level.
-pub const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 72;
 
 /// How many errors are shown; a reader that has found more may stop looking.
 pub(super) const MAX_ERRORS: usize = 100;

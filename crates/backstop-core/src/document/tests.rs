@@ -76,9 +76,7 @@ fn literals(text: &str, node: &Node) -> String {
         }
     }
     let mut out = String::new();
-    let Value::Table(table) = &node.value else {
-        panic!("not a table")
-    };
+    let Value::Table(table) = &node.value else { panic!("not a table") };
     for entry in &table.entries {
         walk(&mut out, &text[entry.key_span.clone()], text, &entry.node);
     }
@@ -91,29 +89,16 @@ fn briefly(bytes: &[u8], syntax: Syntax) -> String {
     let mut out = String::new();
     for diagnostic in refuse(bytes, syntax) {
         let at = |span: &std::ops::Range<usize>| {
-            format!(
-                "{}:{}",
-                span.start,
-                text.get(span.clone()).unwrap_or("?").escape_debug()
-            )
+            format!("{}:{}", span.start, text.get(span.clone()).unwrap_or("?").escape_debug())
         };
         write!(out, "{}", diagnostic.message).unwrap();
-        diagnostic
-            .span
-            .iter()
-            .for_each(|span| write!(out, " @{}", at(span)).unwrap());
-        diagnostic
-            .label
-            .iter()
-            .for_each(|label| write!(out, " ({label})").unwrap());
+        diagnostic.span.iter().for_each(|span| write!(out, " @{}", at(span)).unwrap());
+        diagnostic.label.iter().for_each(|label| write!(out, " ({label})").unwrap());
         diagnostic
             .related
             .iter()
             .for_each(|(span, label)| write!(out, " [{} {label}]", at(span)).unwrap());
-        diagnostic
-            .hint
-            .iter()
-            .for_each(|hint| write!(out, " help: {hint}").unwrap());
+        diagnostic.hint.iter().for_each(|hint| write!(out, " help: {hint}").unwrap());
         out.push('\n');
     }
     out
@@ -126,22 +111,12 @@ fn three_syntaxes_give_one_tree() {
         "limits": {"cost": 16, "list": [1, "two", []]},
         "rules": [{"id": "a\\b", "when": {"type": "x", "count": 50}}, {"id": "é"}],
     });
-    for (text, syntax) in [
-        (TOML, Syntax::Toml),
-        (YAML, Syntax::Yaml),
-        (JSON, Syntax::Json),
-    ] {
+    for (text, syntax) in [(TOML, Syntax::Toml), (YAML, Syntax::Yaml), (JSON, Syntax::Json)] {
         let node = read(text, syntax);
         assert_eq!(to_value(&node).unwrap(), expected, "{}", syntax.name());
         assert_eq!(Syntax::detect(text), syntax);
-        let Value::Table(table) = &node.value else {
-            panic!()
-        };
-        let keys: Vec<&str> = table
-            .entries
-            .iter()
-            .map(|entry| entry.key.as_str())
-            .collect();
+        let Value::Table(table) = &node.value else { panic!() };
+        let keys: Vec<&str> = table.entries.iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(keys, ["name", "count", "ratio", "flag", "limits", "rules"]);
         assert_eq!(table.get("count").unwrap().node.value, Value::Integer(1000));
         assert!(table.get("cost").is_none());
@@ -274,24 +249,14 @@ fn json_spans_are_the_literals() {
     "n"[3] = null
     "#);
     assert_eq!(to_value(&node).unwrap()["é\n"], "😀//");
-    assert_eq!(
-        to_value(&node).unwrap()["n"][2],
-        9_223_372_036_854_775_808.0
-    );
+    assert_eq!(to_value(&node).unwrap()["n"][2], 9_223_372_036_854_775_808.0);
 }
 
 #[test]
 fn a_byte_order_mark_is_skipped_but_counted() {
-    for (text, syntax) in [
-        (TOML, Syntax::Toml),
-        (YAML, Syntax::Yaml),
-        (JSON, Syntax::Json),
-    ] {
+    for (text, syntax) in [(TOML, Syntax::Toml), (YAML, Syntax::Yaml), (JSON, Syntax::Json)] {
         let marked = format!("\u{feff}{text}");
-        assert_eq!(
-            literals(&marked, &read(&marked, syntax)),
-            literals(text, &read(text, syntax))
-        );
+        assert_eq!(literals(&marked, &read(&marked, syntax)), literals(text, &read(text, syntax)));
         assert_eq!(Syntax::detect(&marked), syntax);
     }
     let errors = refuse("\u{feff}a = 1\na = 2".as_bytes(), Syntax::Toml);
@@ -317,11 +282,7 @@ fn only_comments_are_an_empty_table_too() {
         ("---\n", Syntax::Yaml),
         ("{}", Syntax::Json),
     ] {
-        assert_eq!(
-            read(text, syntax).value,
-            Value::Table(Table::default()),
-            "{text}"
-        );
+        assert_eq!(read(text, syntax).value, Value::Table(Table::default()), "{text}");
     }
 }
 
@@ -394,26 +355,15 @@ fn nesting_is_limited(#[case] start: &str, #[case] open: &str, #[case] close: &s
             ("a.", _) => ("a", " = 1"),
             _ => ("1", ""),
         };
-        format!(
-            "{start}{}{inner}{}{tail}{end}",
-            open.repeat(levels),
-            close.repeat(levels)
-        )
+        format!("{start}{}{inner}{}{tail}{end}", open.repeat(levels), close.repeat(levels))
     };
     // The top-level table is the first level, unless the repeated part opens that as well.
     let root = usize::from(!(start.is_empty() && open.starts_with('{')));
-    assert!(
-        parse(text(MAX_DEPTH - root).as_bytes(), syntax).is_ok(),
-        "{}",
-        text(MAX_DEPTH - root)
-    );
-    for levels in [MAX_DEPTH - root + 1, 70, 82, 130, 300, 100_000] {
+    assert!(parse(text(MAX_DEPTH - root).as_bytes(), syntax).is_ok(), "{}", text(MAX_DEPTH - root));
+    for levels in [MAX_DEPTH - root + 1, 82, 130, 300, 100_000] {
         let errors = refuse(text(levels).as_bytes(), syntax);
         assert_eq!(errors.len(), 1, "{levels}: {errors:?}");
-        assert_eq!(
-            errors[0].message, "nested deeper than 64 levels",
-            "{levels}"
-        );
+        assert_eq!(errors[0].message, format!("nested deeper than {MAX_DEPTH} levels"), "{levels}");
         let unclosed = refuse(format!("{start}{}", open.repeat(levels)).as_bytes(), syntax);
         assert!(!unclosed.is_empty());
     }
@@ -508,16 +458,12 @@ fn toml_headers_dots_and_brackets_add_up_to_one_depth() {
     let text = |inner: usize| {
         let header = vec!["a"; 30].join(".");
         let dotted = vec!["b"; 21].join(".");
-        format!(
-            "[{header}]\n{dotted} = {}{}\n",
-            "[".repeat(inner),
-            "]".repeat(inner)
-        )
+        format!("[{header}]\n{dotted} = {}{}\n", "[".repeat(inner), "]".repeat(inner))
     };
     // The file, 30 tables of the header, 20 of the dotted key.
     assert!(parse(text(MAX_DEPTH - 51).as_bytes(), Syntax::Toml).is_ok());
     let errors = refuse(text(MAX_DEPTH - 50).as_bytes(), Syntax::Toml);
-    assert_eq!(errors[0].message, "nested deeper than 64 levels");
+    assert_eq!(errors[0].message, format!("nested deeper than {MAX_DEPTH} levels"));
 }
 
 #[rstest]
@@ -528,8 +474,5 @@ fn toml_headers_dots_and_brackets_add_up_to_one_depth() {
 #[case("3", Syntax::Json, "an integer")]
 fn the_top_level_is_a_table(#[case] text: &str, #[case] syntax: Syntax, #[case] kind: &str) {
     let errors = refuse(text.as_bytes(), syntax);
-    assert_eq!(
-        errors[0].message,
-        format!("the file holds {kind}, not a table of settings")
-    );
+    assert_eq!(errors[0].message, format!("the file holds {kind}, not a table of settings"));
 }

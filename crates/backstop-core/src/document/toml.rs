@@ -22,16 +22,10 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Diagnostic>> {
     if !errors.is_empty() {
         return Err(refusals(text, &errors));
     }
-    let mut reader = Reader {
-        text,
-        diagnostics: Vec::new(),
-    };
+    let mut reader = Reader { text, diagnostics: Vec::new() };
     let table = reader.table(root.get_ref(), 1);
     if reader.diagnostics.is_empty() {
-        Ok(Node {
-            span: 0..text.len(),
-            value: Value::Table(table),
-        })
+        Ok(Node { span: 0..text.len(), value: Value::Table(table) })
     } else {
         Err(reader.diagnostics)
     }
@@ -69,10 +63,7 @@ impl Reader<'_> {
             if self.diagnostics.len() <= MAX_ERRORS {
                 self.diagnostics.push(too_deep(span.start..span.start + 1));
             }
-            return Node {
-                span,
-                value: Value::Null,
-            };
+            return Node { span, value: Value::Null };
         }
         let value = match value.get_ref() {
             DeValue::String(string) => Value::String(string.to_string()),
@@ -80,12 +71,9 @@ impl Reader<'_> {
             DeValue::Float(float) => Value::Float(float.as_str().parse().unwrap_or(f64::NAN)),
             DeValue::Boolean(boolean) => Value::Bool(*boolean),
             DeValue::Datetime(_) => Value::Datetime(self.text[span.clone()].to_owned()),
-            DeValue::Array(items) => Value::List(
-                items
-                    .iter()
-                    .map(|item| self.node(item, depth + 1))
-                    .collect(),
-            ),
+            DeValue::Array(items) => {
+                Value::List(items.iter().map(|item| self.node(item, depth + 1)).collect())
+            }
             DeValue::Table(table) => Value::Table(self.table(table, depth)),
         };
         Node { span, value }
@@ -94,16 +82,11 @@ impl Reader<'_> {
 
 fn refusals(text: &str, errors: &[toml::de::Error]) -> Vec<Diagnostic> {
     // What the parser says after it gave up on the nesting is noise.
-    if let Some(error) = errors
-        .iter()
-        .find(|error| TOO_DEEP.contains(&error.message()))
-    {
+    if let Some(error) = errors.iter().find(|error| TOO_DEEP.contains(&error.message())) {
         return vec![too_deep(error.span())];
     }
-    let first_keys = errors
-        .iter()
-        .any(|error| error.message() == DUPLICATE)
-        .then(|| FirstKeys::new(text));
+    let first_keys =
+        errors.iter().any(|error| error.message() == DUPLICATE).then(|| FirstKeys::new(text));
     errors
         .iter()
         .map(|error| match (error.span(), &first_keys) {
@@ -135,7 +118,4 @@ fn refusal(message: &str, span: Option<Span>) -> Diagnostic {
 
 const MAX_RECOVERED_BYTES: usize = 1 << 20;
 const DUPLICATE: &str = "duplicate key";
-const TOO_DEEP: [&str; 2] = [
-    "cannot recurse further; max recursion depth met",
-    "recursion limit",
-];
+const TOO_DEEP: [&str; 2] = ["cannot recurse further; max recursion depth met", "recursion limit"];

@@ -21,19 +21,12 @@ impl FirstKeys {
         let source = Source::new(text);
         let tokens = source.lex().into_vec();
         let mut events: Vec<Event> = Vec::new();
-        parse_document(
-            &tokens,
-            &mut RecursionGuard::new(&mut events, MAX_NESTING),
-            &mut (),
-        );
+        parse_document(&tokens, &mut RecursionGuard::new(&mut events, MAX_NESTING), &mut ());
         let mut walk = Walk::default();
         for event in &events {
             walk.step(&source, event);
         }
-        Self {
-            places: walk.places,
-            written: walk.written,
-        }
+        Self { places: walk.places, written: walk.written }
     }
 
     /// The name of the key written at `span`, and where the same key came first.
@@ -80,10 +73,7 @@ struct Open {
 impl Default for Walk {
     fn default() -> Self {
         Self {
-            places: vec![Place {
-                name: String::new(),
-                first: 0..0,
-            }],
+            places: vec![Place { name: String::new(), first: 0..0 }],
             written: BTreeMap::new(),
             children: BTreeMap::new(),
             entries: BTreeMap::new(),
@@ -107,8 +97,7 @@ impl Walk {
                 if let Some(raw) = source.get(event) {
                     raw.decode_key(&mut name, &mut ());
                 }
-                self.keys
-                    .push((name, event.span().start()..event.span().end()));
+                self.keys.push((name, event.span().start()..event.span().end()));
             }
             EventKind::StdTableClose => self.table = self.descend(ROOT),
             EventKind::ArrayTableClose => self.append_table(),
@@ -122,10 +111,7 @@ impl Walk {
                 self.open.pop();
             }
             EventKind::ValueSep => {
-                if let Some(Open {
-                    index: Some(index), ..
-                }) = self.open.last_mut()
-                {
+                if let Some(Open { index: Some(index), .. }) = self.open.last_mut() {
                     *index += 1;
                 }
             }
@@ -164,10 +150,7 @@ impl Walk {
 
     fn open_value(&mut self, index: Option<usize>) {
         let place = match self.open.last() {
-            Some(Open {
-                place,
-                index: Some(position),
-            }) => {
+            Some(Open { place, index: Some(position) }) => {
                 let (place, position) = (*place, *position);
                 self.child(place, Segment::Index(position), "", &(0..0))
             }
@@ -180,10 +163,7 @@ impl Walk {
         let next = self.places.len();
         let place = *self.children.entry((parent, segment)).or_insert(next);
         if place == next {
-            self.places.push(Place {
-                name: name.to_owned(),
-                first: span.clone(),
-            });
+            self.places.push(Place { name: name.to_owned(), first: span.clone() });
         }
         place
     }

@@ -100,11 +100,7 @@ pub struct Entry {
 pub fn to_value(node: &Node) -> Result<serde_json::Value, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let value = convert(node, &mut diagnostics);
-    if diagnostics.is_empty() {
-        Ok(value)
-    } else {
-        Err(diagnostics)
-    }
+    if diagnostics.is_empty() { Ok(value) } else { Err(diagnostics) }
 }
 
 fn convert(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> serde_json::Value {
@@ -120,10 +116,7 @@ fn convert(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> serde_json::Value 
             (*value).into()
         }
         Value::String(value) | Value::Datetime(value) => value.as_str().into(),
-        Value::List(items) => items
-            .iter()
-            .map(|item| convert(item, diagnostics))
-            .collect(),
+        Value::List(items) => items.iter().map(|item| convert(item, diagnostics)).collect(),
         Value::Table(table) => table
             .entries
             .iter()

@@ -124,11 +124,7 @@ fn write_inline(out: &mut String, value: &Value) {
                 out.push_str(if index > 0 { ", " } else { " " });
                 write_pair(out, key, value);
             }
-            out.push_str(if entries(table).next().is_some() {
-                " }"
-            } else {
-                "}"
-            });
+            out.push_str(if entries(table).next().is_some() { " }" } else { "}" });
         }
     }
 }
@@ -176,8 +172,7 @@ fn needs_code(character: char) -> bool {
 }
 
 fn push(out: &mut String, arguments: std::fmt::Arguments<'_>) {
-    out.write_fmt(arguments)
-        .expect("writing to a string cannot fail");
+    out.write_fmt(arguments).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]
@@ -202,14 +197,12 @@ mod tests {
             ],
         });
         insta::assert_snapshot!(to_toml(&policy), @r#"
-        name = "nightly"
         version = 1
-
-        [empty]
+        name = "nightly"
 
         [limits]
-        cost = 2.0
         iterations = 50
+        cost = 2.0
 
         [limits.deep]
         er = [1, 2]
@@ -217,14 +210,16 @@ mod tests {
         [only_tables.inner]
         on = true
 
+        [empty]
+
         [[rules]]
         reason = "max_iterations"
         when = { type = "max_iterations", count = 50 }
 
         [[rules]]
-        match = '^\d+ "x"$'
         reason = "odd"
         when = { any_of = [{ type = "a" }, { none = {} }] }
+        match = '^\d+ "x"$'
         "#);
     }
 
@@ -245,10 +240,7 @@ mod tests {
             (json!("a\nb\t\"c\""), "\"a\\nb\\t\\\"c\\\"\""),
             (json!("\u{202e}\u{7f}\u{0}"), "\"\\u202E\\u007F\\u0000\""),
             (json!([1, null, "x"]), "[1, \"x\"]"),
-            (
-                json!({"a b": {"": null}, "c": [[]]}),
-                "{ \"a b\" = {}, c = [[]] }",
-            ),
+            (json!({"a b": {"": null}, "c": [[]]}), "{ \"a b\" = {}, c = [[]] }"),
         ];
         for (value, expected) in table {
             let text = to_toml(&json!({"key": [value, 0]}));

@@ -39,10 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Diagnostic>> {
     }
     Ok(match builder.root {
         Some(node) if !(node.value == Value::Null && node.span.is_empty()) => node,
-        _ => Node {
-            span: 0..text.len(),
-            value: Value::Table(Table::default()),
-        },
+        _ => Node { span: 0..text.len(), value: Value::Table(Table::default()) },
     })
 }
 
@@ -99,13 +96,7 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 let literal = yaml_span::scalar(self.text, &span, style, previous_end);
                 let value = self.scalar(&text, style, tag.as_deref(), &span);
-                self.accept(
-                    Node {
-                        span: literal,
-                        value,
-                    },
-                    anchor,
-                )
+                self.accept(Node { span: literal, value }, anchor)
             }
             Event::Alias(anchor) => {
                 let node = self.alias(anchor, span)?;
@@ -120,10 +111,7 @@ impl Builder<'_> {
                 self.open(
                     span,
                     anchor,
-                    Content::Table {
-                        table: Table::default(),
-                        key: Key::Awaited,
-                    },
+                    Content::Table { table: Table::default(), key: Key::Awaited },
                 )
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&span),
@@ -134,40 +122,24 @@ impl Builder<'_> {
     fn open(&mut self, span: Span, anchor: usize, content: Content) -> Step {
         let start = yaml_span::skip_properties(self.text, &span, false);
         if self.frames.len() >= MAX_DEPTH {
-            return Err(Box::new(too_deep(whole_characters(
-                self.text,
-                start..start + 1,
-            ))));
+            return Err(Box::new(too_deep(whole_characters(self.text, start..start + 1))));
         }
-        self.frames.push(Frame {
-            span: start..span.end,
-            anchor,
-            content,
-        });
+        self.frames.push(Frame { span: start..span.end, anchor, content });
         Ok(())
     }
 
     fn close(&mut self, end: &Span) -> Step {
-        let Some(Frame {
-            span,
-            anchor,
-            content,
-        }) = self.frames.pop()
-        else {
+        let Some(Frame { span, anchor, content }) = self.frames.pop() else {
             return Ok(());
         };
         let (inner, value) = match content {
-            Content::List(items) => (
-                extent(&items, |item| &item.span, |item| &item.span),
-                Value::List(items),
-            ),
+            Content::List(items) => {
+                (extent(&items, |item| &item.span, |item| &item.span), Value::List(items))
+            }
             Content::Table { table, .. } => {
                 self.diagnostics.extend(table.duplicates());
-                let inner = extent(
-                    &table.entries,
-                    |entry| &entry.key_span,
-                    |entry| &entry.node.span,
-                );
+                let inner =
+                    extent(&table.entries, |entry| &entry.key_span, |entry| &entry.node.span);
                 (inner, Value::Table(table))
             }
         };
@@ -190,11 +162,9 @@ impl Builder<'_> {
             None => self.root = Some(node),
             Some(Content::List(items)) => items.push(node),
             Some(Content::Table { table, key }) => match std::mem::replace(key, Key::Awaited) {
-                Key::Read(name, key_span) => table.entries.push(Entry {
-                    key: name,
-                    key_span,
-                    node,
-                }),
+                Key::Read(name, key_span) => {
+                    table.entries.push(Entry { key: name, key_span, node })
+                }
                 Key::Refused => {}
                 Key::Awaited => {
                     *key = match node.value {
@@ -215,10 +185,7 @@ impl Builder<'_> {
             let error = Diagnostic::error("alias stands inside the value that it names", span);
             return Err(Box::new(error.label("would repeat without end")));
         };
-        let node = Node {
-            span: span.clone(),
-            value: node.value.clone(),
-        };
+        let node = Node { span: span.clone(), value: node.value.clone() };
         if self.frames.len() + depth(&node) > MAX_DEPTH {
             return Err(Box::new(too_deep(span)));
         }
@@ -249,11 +216,7 @@ impl Builder<'_> {
         if is_non_specific(tag) {
             return string;
         }
-        let wanted = if tag.is_yaml_core_schema() {
-            tag.suffix.as_str()
-        } else {
-            ""
-        };
+        let wanted = if tag.is_yaml_core_schema() { tag.suffix.as_str() } else { "" };
         match (wanted, yaml_plain(text)) {
             ("str", _) => string,
             ("float", Value::Integer(integer)) => Value::Float(integer as f64),
@@ -263,8 +226,7 @@ impl Builder<'_> {
             | ("float", value @ Value::Float(_)) => value,
             ("null" | "bool" | "int" | "float", _) => {
                 let message = format!("`{text}` does not fit its tag `!!{wanted}`");
-                self.diagnostics
-                    .push(Diagnostic::error(message, span.clone()));
+                self.diagnostics.push(Diagnostic::error(message, span.clone()));
                 string
             }
             _ => {
@@ -310,11 +272,8 @@ fn is_non_specific(tag: &Tag) -> bool {
 }
 
 fn tag_refusal(tag: &Tag, span: &Span) -> Diagnostic {
-    let name = if tag.is_yaml_core_schema() {
-        format!("!!{}", tag.suffix)
-    } else {
-        tag.to_string()
-    };
+    let name =
+        if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
     Diagnostic::error(format!("tag `{name}` is not supported here"), span.clone())
         .label("write the value without it")
 }
@@ -331,12 +290,7 @@ fn depth(node: &Node) -> usize {
     match &node.value {
         Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Table(table) => {
-            1 + table
-                .entries
-                .iter()
-                .map(|entry| depth(&entry.node))
-                .max()
-                .unwrap_or(0)
+            1 + table.entries.iter().map(|entry| depth(&entry.node)).max().unwrap_or(0)
         }
         _ => 0,
     }

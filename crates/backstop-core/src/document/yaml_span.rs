@@ -21,11 +21,7 @@ pub(super) fn scalar(text: &str, span: &Span, style: ScalarStyle, previous_end: 
             } else {
                 let between = previous_end.min(span.start)..span.end;
                 let header = skip_properties(text, &between, true);
-                if is_header(header) {
-                    header
-                } else {
-                    span.start
-                }
+                if is_header(header) { header } else { span.start }
             };
             start..start + text[start..span.end].trim_end().len()
         }

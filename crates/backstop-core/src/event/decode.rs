@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 
 use super::{Event, EventKind};
 use crate::diagnostic::nearest;
@@ -33,14 +33,20 @@ impl DecodeError {
             Some((message, _)) => message.to_owned(),
             None => text,
         };
-        Self { message: with_nearest_field(message), line: error.line().max(1), column: error.column().max(1) }
+        Self {
+            message: with_nearest_field(message),
+            line: error.line().max(1),
+            column: error.column().max(1),
+        }
     }
 }
 
 pub(super) fn unknown_type(name: &str) -> String {
     match nearest(name, EventKind::TYPE_NAMES.iter().copied()) {
         Some(near) => format!("unknown event type `{name}`; did you mean `{near}`?"),
-        None => format!("unknown event type `{name}`; the types are listed in docs/reference/events.md"),
+        None => {
+            format!("unknown event type `{name}`; the types are listed in docs/reference/events.md")
+        }
     }
 }
 
@@ -64,7 +70,8 @@ impl<'de> Visitor<'de> for EventVisitor {
         match map.next_key::<Key<'de>>()? {
             Some(Key(key)) if key == "type" => {
                 let Key(name) = map.next_value()?;
-                let kind = EventKind::deserialize_fields(&name, Payload { map, envelope: &mut envelope })?;
+                let kind =
+                    EventKind::deserialize_fields(&name, Payload { map, envelope: &mut envelope })?;
                 Ok(envelope.enclose(kind))
             }
             first => visit_buffered(first, map),
@@ -73,7 +80,10 @@ impl<'de> Visitor<'de> for EventVisitor {
 }
 
 /// The slow way, for objects whose `type` is not their first key.
-fn visit_buffered<'de, A: MapAccess<'de>>(first: Option<Key<'de>>, mut map: A) -> Result<Event, A::Error> {
+fn visit_buffered<'de, A: MapAccess<'de>>(
+    first: Option<Key<'de>>,
+    mut map: A,
+) -> Result<Event, A::Error> {
     let mut fields = serde_json::Map::new();
     let mut next = first;
     while let Some(Key(key)) = next {
@@ -117,7 +127,10 @@ struct Payload<'a, A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Payload<'_, A> {
     type Error = A::Error;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
         while let Some(Key(key)) = self.map.next_key()? {
             match &*key {
                 "type" => return Err(A::Error::duplicate_field("type")),
@@ -328,7 +341,7 @@ pub(crate) mod number {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Usage, Unit, UnitStatus};
+    use crate::event::{Unit, UnitStatus, Usage};
 
     fn refusal(line: &str) -> String {
         Event::from_json(line.as_bytes()).unwrap_err().to_string()
@@ -344,14 +357,20 @@ mod tests {
             r#"{"type":"usage","input_tokens":7,"active_ms":12,"seq":3,"at":"2026-05-04T10:00:00Z"}"#,
         ] {
             let event = Event::from_json(line.as_bytes()).unwrap();
-            let expected = Event { kind: kind.clone(), seq: Some(3), at: Some(at), active_ms: Some(12) };
+            let expected =
+                Event { kind: kind.clone(), seq: Some(3), at: Some(at), active_ms: Some(12) };
             assert_eq!(event, expected, "{line}");
         }
     }
 
     #[test]
     fn what_is_written_is_read_again() {
-        let unit = Unit { id: "f3".into(), index: Some(3), status: UnitStatus::Rejected, attempts: Some(2) };
+        let unit = Unit {
+            id: "f3".into(),
+            index: Some(3),
+            status: UnitStatus::Rejected,
+            attempts: Some(2),
+        };
         let event = Event::new(unit).at("2026-05-04T10:00:00Z".parse().unwrap()).active_ms(5);
         let line = event.to_json();
         assert!(line.starts_with(r#"{"type":"unit","id":"f3""#), "{line}");
@@ -360,7 +379,8 @@ mod tests {
 
     #[test]
     fn numbers_that_overflow_saturate() {
-        let line = br#"{"type":"usage","input_tokens":99999999999999999999999,"output_tokens":3e0}"#;
+        let line =
+            br#"{"type":"usage","input_tokens":99999999999999999999999,"output_tokens":3e0}"#;
         let Event { kind: EventKind::Usage(usage), .. } = Event::from_json(line).unwrap() else {
             panic!("not a usage event");
         };
@@ -371,15 +391,36 @@ mod tests {
     fn refusals_name_the_place_and_the_nearest_name() {
         for (line, expected) in [
             (r#"{"type":"usag"}"#, "unknown event type `usag`; did you mean `usage`?"),
-            (r#"{"type":"usage","input_token":1}"#, "unknown field `input_token`; did you mean `input_tokens`?"),
+            (
+                r#"{"type":"usage","input_token":1}"#,
+                "unknown field `input_token`; did you mean `input_tokens`?",
+            ),
             (r#"{"input_tokens":1}"#, "missing field `type`"),
-            (r#"{"type":"usage","input_tokens":-1}"#, "invalid value: integer `-1`, expected a whole number of at least 0"),
-            (r#"{"type":"usage","cost_usd":-0.5}"#, "invalid value: floating point `-0.5`, expected an amount of at least 0"),
-            (r#"{"type":"unit","id":"a","status":"aproved"}"#, "unknown variant `aproved`; did you mean `approved`?"),
-            (r#"{"type":"drift","score":1.5}"#, "invalid value: floating point `1.5`, expected a number from 0 to 1"),
+            (
+                r#"{"type":"usage","input_tokens":-1}"#,
+                "invalid value: integer `-1`, expected a whole number of at least 0",
+            ),
+            (
+                r#"{"type":"usage","cost_usd":-0.5}"#,
+                "invalid value: floating point `-0.5`, expected an amount of at least 0",
+            ),
+            (
+                r#"{"type":"unit","id":"a","status":"aproved"}"#,
+                "unknown variant `aproved`; did you mean `approved`?",
+            ),
+            (
+                r#"{"type":"drift","score":1.5}"#,
+                "invalid value: floating point `1.5`, expected a number from 0 to 1",
+            ),
             (r#"{"type":"iteration_started""#, "the text is cut off: EOF while parsing an object"),
-            (r#"[]"#, "invalid type: sequence, expected an event such as {\"type\": \"iteration_started\", \"iteration\": 1}"),
-            (r#"{"type":"usage","at":"yesterday"}"#, "`yesterday` is not a time; write it like `2026-05-04T10:00:00Z`"),
+            (
+                r#"[]"#,
+                "invalid type: sequence, expected an event such as {\"type\": \"iteration_started\", \"iteration\": 1}",
+            ),
+            (
+                r#"{"type":"usage","at":"yesterday"}"#,
+                "`yesterday` is not a time; write it like `2026-05-04T10:00:00Z`",
+            ),
         ] {
             assert_eq!(refusal(line), expected, "{line}");
         }

@@ -43,11 +43,7 @@ fn fractions<'a>(operation: Arithmetic, left: f64, right: f64) -> Result<Value<'
         Arithmetic::Divide => left / right,
         Arithmetic::Remainder => return Err("`%` works on whole numbers only".to_owned()),
     };
-    if result.is_finite() {
-        Ok(Value::Float(result))
-    } else {
-        Err(TOO_LARGE.to_owned())
-    }
+    if result.is_finite() { Ok(Value::Float(result)) } else { Err(TOO_LARGE.to_owned()) }
 }
 
 const BY_ZERO: &str = "division by zero";

@@ -22,14 +22,13 @@ pub(super) fn evaluate(
     };
     match evaluation.value(root, None) {
         Ok(Value::Bool(answer)) => Ok(answer),
-        Ok(other) => Err(format!(
-            "the expression gave {}, not true or false",
-            other.kind().words()
-        )),
+        Ok(other) => {
+            Err(format!("the expression gave {}, not true or false", other.kind().words()))
+        }
         Err(Failure::Unknown(why)) => Err(why),
-        Err(Failure::Exhausted) => Err(format!(
-            "the expression took more than {MAX_STEPS} steps on these facts"
-        )),
+        Err(Failure::Exhausted) => {
+            Err(format!("the expression took more than {MAX_STEPS} steps on these facts"))
+        }
     }
 }
 
@@ -55,9 +54,9 @@ impl<'a> Evaluation<'_> {
         match node {
             Node::Literal(literal) => Ok(Value::from(literal)),
             Node::Fact { slot, name } => self.fact(*slot, name),
-            Node::Item(name) => item
-                .cloned()
-                .ok_or_else(|| Failure::Unknown(format!("`{name}` has no value"))),
+            Node::Item(name) => {
+                item.cloned().ok_or_else(|| Failure::Unknown(format!("`{name}` has no value")))
+            }
             Node::Field(of, field) => {
                 let value = self.value(of, item)?;
                 self.field(node, of, &value, field)
@@ -65,9 +64,7 @@ impl<'a> Evaluation<'_> {
             Node::Has(of, field) => match self.value(of, item)? {
                 Value::Null => Ok(Value::Bool(false)),
                 Value::Map(entries) => {
-                    let found = entries
-                        .get(field)
-                        .is_some_and(|value| *value != FactValue::Null);
+                    let found = entries.get(field).is_some_and(|value| *value != FactValue::Null);
                     Ok(Value::Bool(found))
                 }
                 other => Err(unknown(format!("{} has no fields", described(of, &other)))),
@@ -79,25 +76,17 @@ impl<'a> Evaluation<'_> {
             }
             Node::Not(of) => Ok(Value::Bool(!self.condition(of, item)?)),
             Node::Negate(of) => match self.value(of, item)? {
-                Value::Int(number) => number
-                    .checked_neg()
-                    .map(Value::Int)
-                    .ok_or_else(|| unknown(TOO_LARGE)),
+                Value::Int(number) => {
+                    number.checked_neg().map(Value::Int).ok_or_else(|| unknown(TOO_LARGE))
+                }
                 Value::Float(number) => Ok(Value::Float(-number)),
-                other => Err(unknown(format!(
-                    "{} is not a number",
-                    described(of, &other)
-                ))),
+                other => Err(unknown(format!("{} is not a number", described(of, &other)))),
             },
             Node::And(sides) => self.junction(sides, false, item),
             Node::Or(sides) => self.junction(sides, true, item),
             Node::Choice(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let chosen = if self.condition(condition, item)? {
-                    then
-                } else {
-                    otherwise
-                };
+                let chosen = if self.condition(condition, item)? { then } else { otherwise };
                 self.value(chosen, item)
             }
             Node::Compare(comparison, sides) => {
@@ -136,14 +125,10 @@ impl<'a> Evaluation<'_> {
         field: &str,
     ) -> Evaluated<Value<'a>> {
         match value {
-            Value::Map(entries) => entries
-                .get(field)
-                .map(Value::from)
-                .ok_or_else(|| missing(node, field)),
-            other => Err(unknown(format!(
-                "{} has no `{field}`",
-                described(of, other)
-            ))),
+            Value::Map(entries) => {
+                entries.get(field).map(Value::from).ok_or_else(|| missing(node, field))
+            }
+            other => Err(unknown(format!("{} has no `{field}`", described(of, other)))),
         }
     }
 
@@ -163,14 +148,12 @@ impl<'a> Evaluation<'_> {
                 .ok()
                 .and_then(|position| items.get(position))
                 .ok_or_else(|| missing(node, &position.to_string())),
-            (map @ Value::Map(_), _) => Err(unknown(format!(
-                "{} is indexed by text",
-                described(of, &map)
-            ))),
-            (list @ Value::List(_), _) => Err(unknown(format!(
-                "{} is indexed by a whole number",
-                described(of, &list)
-            ))),
+            (map @ Value::Map(_), _) => {
+                Err(unknown(format!("{} is indexed by text", described(of, &map))))
+            }
+            (list @ Value::List(_), _) => {
+                Err(unknown(format!("{} is indexed by a whole number", described(of, &list))))
+            }
             (other, _) => Err(unknown(format!("{} has no items", described(of, &other)))),
         }
     }
@@ -200,10 +183,7 @@ impl<'a> Evaluation<'_> {
     fn condition(&'a self, node: &'a Node, item: Option<&Value<'a>>) -> Evaluated<bool> {
         match self.value(node, item)? {
             Value::Bool(answer) => Ok(answer),
-            other => Err(unknown(format!(
-                "{} is not true or false",
-                described(node, &other)
-            ))),
+            other => Err(unknown(format!("{} is not true or false", described(node, &other)))),
         }
     }
 
@@ -314,11 +294,7 @@ impl<'a> Evaluation<'_> {
                         None => comparable = false,
                     }
                 }
-                if comparable {
-                    Ok(false)
-                } else {
-                    Err(cannot(&range))
-                }
+                if comparable { Ok(false) } else { Err(cannot(&range)) }
             }
             _ => Err(cannot(&range)),
         }
@@ -414,11 +390,7 @@ impl<'a> Evaluation<'_> {
             (Conversion::Int, Value::Text(text)) => text.as_str().parse().ok().map(Value::Int),
             (Conversion::Double, Value::Int(number)) => Some(Value::Float(*number as f64)),
             (Conversion::Double, Value::Text(text)) => {
-                let parsed = text
-                    .as_str()
-                    .parse()
-                    .ok()
-                    .filter(|number: &f64| number.is_finite());
+                let parsed = text.as_str().parse().ok().filter(|number: &f64| number.is_finite());
                 parsed.map(Value::Float)
             }
             (Conversion::Text, Value::Bool(value)) => Some(built(value.to_string())),
@@ -432,10 +404,7 @@ impl<'a> Evaluation<'_> {
             Conversion::Text => "text",
         };
         converted.ok_or_else(|| {
-            unknown(format!(
-                "{} cannot be turned into {target}",
-                described(of, &value)
-            ))
+            unknown(format!("{} cannot be turned into {target}", described(of, &value)))
         })
     }
 
@@ -447,10 +416,7 @@ impl<'a> Evaluation<'_> {
                 let keys = entries.keys().map(|key| Value::Text(Text::Borrowed(key)));
                 Ok(Items::Built(keys.collect()))
             }
-            other => Err(unknown(format!(
-                "{} is not a list",
-                described(node, &other)
-            ))),
+            other => Err(unknown(format!("{} is not a list", described(node, &other)))),
         }
     }
 
@@ -504,9 +470,7 @@ impl<'a> Evaluation<'_> {
     }
 
     fn charge(&self, steps: usize) -> Evaluated<()> {
-        let left = u32::try_from(steps)
-            .ok()
-            .and_then(|steps| self.steps.get().checked_sub(steps));
+        let left = u32::try_from(steps).ok().and_then(|steps| self.steps.get().checked_sub(steps));
         self.steps.set(left.unwrap_or(0));
         left.map(|_| ()).ok_or(Failure::Exhausted)
     }

@@ -99,11 +99,6 @@ impl<T: Into<FactValue>> FromIterator<T> for FactValue {
 
 impl<const N: usize> From<[(&str, FactValue); N]> for FactValue {
     fn from(entries: [(&str, FactValue); N]) -> Self {
-        Self::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect(),
-        )
+        Self::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }

@@ -18,13 +18,7 @@ pub(super) fn lower(
     source: &str,
     parsed: &Parsed,
 ) -> Result<(Node, Vec<&'static str>), ExpressionError> {
-    let mut lowering = Lowering {
-        source,
-        parsed,
-        variables: Vec::new(),
-        item: None,
-        depth: 0,
-    };
+    let mut lowering = Lowering { source, parsed, variables: Vec::new(), item: None, depth: 0 };
     let root = lowering.condition(&parsed.tree)?;
     Ok((root, lowering.variables))
 }
@@ -46,10 +40,10 @@ impl<'a> Lowering<'a> {
         let node = self.node(expression)?;
         match node.evident_kind() {
             None | Some(Kind::Bool) => Ok(node),
-            Some(kind) => Err(self.error(
-                format!("this gives {}, not true or false", kind.words()),
-                expression,
-            )),
+            Some(kind) => {
+                Err(self
+                    .error(format!("this gives {}, not true or false", kind.words()), expression))
+            }
         }
     }
 
@@ -66,10 +60,7 @@ impl<'a> Lowering<'a> {
                 Node::Field(self.boxed(&select.operand)?, select.field.clone())
             }
             Expr::List(list) => Node::List(
-                list.elements
-                    .iter()
-                    .map(|item| self.node(item))
-                    .collect::<Result<_, _>>()?,
+                list.elements.iter().map(|item| self.node(item)).collect::<Result<_, _>>()?,
             ),
             Expr::Call(call) => self.call(call, expression)?,
             Expr::Map(_) => return Err(self.error("maps cannot be written here", expression)),
@@ -117,14 +108,10 @@ impl<'a> Lowering<'a> {
             let error = self.error(format!("unknown fact `{}`", shortened(name)), expression);
             return Err(error.nearest(nearest(name, names::FACT_NAMES.iter().copied())));
         };
-        let slot = self
-            .variables
-            .iter()
-            .position(|known| *known == name)
-            .unwrap_or_else(|| {
-                self.variables.push(name);
-                self.variables.len() - 1
-            });
+        let slot = self.variables.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.variables.push(name);
+            self.variables.len() - 1
+        });
         Ok(Node::Fact { slot, name })
     }
 
@@ -156,28 +143,18 @@ impl<'a> Lowering<'a> {
     }
 
     fn call(&mut self, call: &'a CallExpr, expression: &'a IdedExpr) -> Lowered {
-        match (
-            call.func_name.as_str(),
-            call.target.as_deref(),
-            call.args.as_slice(),
-        ) {
+        match (call.func_name.as_str(), call.target.as_deref(), call.args.as_slice()) {
             (operators::LOGICAL_NOT, None, [of]) => Ok(Node::Not(Box::new(self.condition(of)?))),
             (operators::NEGATE, None, [of]) => Ok(Node::Negate(self.boxed(of)?)),
-            (operators::LOGICAL_AND, None, [left, right]) => Ok(Node::And(Box::new([
-                self.condition(left)?,
-                self.condition(right)?,
-            ]))),
-            (operators::LOGICAL_OR, None, [left, right]) => Ok(Node::Or(Box::new([
-                self.condition(left)?,
-                self.condition(right)?,
-            ]))),
+            (operators::LOGICAL_AND, None, [left, right]) => {
+                Ok(Node::And(Box::new([self.condition(left)?, self.condition(right)?])))
+            }
+            (operators::LOGICAL_OR, None, [left, right]) => {
+                Ok(Node::Or(Box::new([self.condition(left)?, self.condition(right)?])))
+            }
             (operators::CONDITIONAL, None, [condition, then, otherwise]) => {
                 let condition = self.condition(condition)?;
-                Ok(Node::Choice(Box::new([
-                    condition,
-                    self.node(then)?,
-                    self.node(otherwise)?,
-                ])))
+                Ok(Node::Choice(Box::new([condition, self.node(then)?, self.node(otherwise)?])))
             }
             (operators::INDEX, None, [of, index]) => Ok(Node::Index(self.pair(of, index)?)),
             (operators::IN, None, [item, list]) => Ok(Node::In(self.pair(item, list)?)),
@@ -204,10 +181,7 @@ impl<'a> Lowering<'a> {
             ("has", None, [of]) => match &of.expr {
                 Expr::Select(select) => {
                     self.field_exists(&select.operand, &select.field, of)?;
-                    Ok(Node::Has(
-                        self.boxed(&select.operand)?,
-                        select.field.clone(),
-                    ))
+                    Ok(Node::Has(self.boxed(&select.operand)?, select.field.clone()))
                 }
                 _ => Err(self.error("`has` takes a field, as in `has(last_error.category)`", of)),
             },
@@ -258,29 +232,17 @@ impl<'a> Lowering<'a> {
             ("exists_one", [_, body]) => self.quantify(Quantifier::ExistsOne, range, body),
             ("map", [_, body]) => {
                 let body = self.node(body)?;
-                Ok(Node::Collect(Box::new(Loop {
-                    range,
-                    condition: None,
-                    body,
-                })))
+                Ok(Node::Collect(Box::new(Loop { range, condition: None, body })))
             }
             ("map", [_, condition, body]) => {
                 let condition = Some(self.condition(condition)?);
                 let body = self.node(body)?;
-                Ok(Node::Collect(Box::new(Loop {
-                    range,
-                    condition,
-                    body,
-                })))
+                Ok(Node::Collect(Box::new(Loop { range, condition, body })))
             }
             ("filter", [_, condition]) => {
                 let condition = Some(self.condition(condition)?);
                 let body = Node::Item(variable.clone());
-                Ok(Node::Collect(Box::new(Loop {
-                    range,
-                    condition,
-                    body,
-                })))
+                Ok(Node::Collect(Box::new(Loop { range, condition, body })))
             }
             _ => Err(self.unknown_function(name, expression)),
         };
@@ -290,14 +252,7 @@ impl<'a> Lowering<'a> {
 
     fn quantify(&mut self, quantifier: Quantifier, range: Node, body: &'a IdedExpr) -> Lowered {
         let body = self.condition(body)?;
-        Ok(Node::Quantify(
-            quantifier,
-            Box::new(Loop {
-                range,
-                condition: None,
-                body,
-            }),
-        ))
+        Ok(Node::Quantify(quantifier, Box::new(Loop { range, condition: None, body })))
     }
 
     fn text_test(&mut self, test: TextTest, text: &'a IdedExpr, part: &'a IdedExpr) -> Lowered {
@@ -307,10 +262,7 @@ impl<'a> Lowering<'a> {
     /// The pattern must stand in the source: only then is its cost known when the policy is loaded.
     fn matches(&mut self, text: &'a IdedExpr, pattern: &'a IdedExpr) -> Lowered {
         let Expr::Literal(LiteralValue::String(literal)) = &pattern.expr else {
-            return Err(self.error(
-                "the pattern of `matches` must be written out as text",
-                pattern,
-            ));
+            return Err(self.error("the pattern of `matches` must be written out as text", pattern));
         };
         if literal.inner().is_empty() {
             return Err(self.error("the pattern of `matches` is empty", pattern));
@@ -349,11 +301,7 @@ impl<'a> Lowering<'a> {
     fn before(&self, call: &IdedExpr, name: &str) -> Option<Range<usize>> {
         let bracket = self.parsed.span(self.source, call)?;
         let end = self.source[..bracket.start].trim_end().len();
-        if self.source[..end].ends_with(name) {
-            Some(end - name.len()..end)
-        } else {
-            Some(bracket)
-        }
+        if self.source[..end].ends_with(name) { Some(end - name.len()..end) } else { Some(bracket) }
     }
 
     /// The field behind a select's dot.
@@ -415,20 +363,13 @@ fn pattern_message(error: &regex::Error) -> String {
         other => {
             let shown = other.to_string();
             let last = shown.lines().last().unwrap_or_default().trim();
-            format!(
-                "the pattern does not compile: {}",
-                last.trim_start_matches("error: ")
-            )
+            format!("the pattern does not compile: {}", last.trim_start_matches("error: "))
         }
     }
 }
 
 fn listed(names: &[&str]) -> String {
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Largest compiled pattern. Matching takes time in proportion to it and to the text.

@@ -54,19 +54,10 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("last_error", &["category", "message", "signature"]),
     ("repetition", &["score", "kind"]),
     ("review", &["outcome", "same_rounds"]),
-    (
-        "tasks",
-        &["total", "done", "queued", "phase", "improvements"],
-    ),
+    ("tasks", &["total", "done", "queued", "phase", "improvements"]),
     ("tests", &["passed", "failed", "skipped"]),
-    (
-        "tokens_by",
-        &["input", "output", "cache_read", "cache_write"],
-    ),
-    (
-        "units",
-        &["total", "attempted", "approved", "rejected", "failed"],
-    ),
+    ("tokens_by", &["input", "output", "cache_read", "cache_write"]),
+    ("units", &["total", "attempted", "approved", "rejected", "failed"]),
 ];
 
 /// Facts that change while nothing happens.
@@ -97,8 +88,5 @@ pub(super) fn fact(name: &str) -> Option<&'static str> {
 
 /// The fields of a fact, if it is a record.
 pub(super) fn fields(fact: &str) -> Option<&'static [&'static str]> {
-    FIELDS
-        .iter()
-        .find(|(name, _)| *name == fact)
-        .map(|(_, fields)| *fields)
+    FIELDS.iter().find(|(name, _)| *name == fact).map(|(_, fields)| *fields)
 }

@@ -129,8 +129,7 @@ impl Node {
             Self::Arithmetic(..) => Some(Kind::Number),
             Self::Choice(parts) => {
                 let [_, then, otherwise] = &**parts;
-                then.evident_kind()
-                    .filter(|kind| otherwise.evident_kind() == Some(*kind))
+                then.evident_kind().filter(|kind| otherwise.evident_kind() == Some(*kind))
             }
             Self::Literal(Literal::Bool(_))
             | Self::Has(..)

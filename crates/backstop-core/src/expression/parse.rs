@@ -21,11 +21,7 @@ pub(super) fn parse(source: &str) -> Result<Parsed, ExpressionError> {
     let parser = Env::default()
         .with_optional_support(false)
         .parser()
-        .max_recursion_depth(
-            u16::try_from(MAX_DEPTH)
-                .unwrap_or(u16::MAX)
-                .saturating_mul(2),
-        );
+        .max_recursion_depth(u16::try_from(MAX_DEPTH).unwrap_or(u16::MAX).saturating_mul(2));
     // The generated parser below `cel` asserts its way through error recovery. No source is known
     // to trip it, and none may take the program down. The build unwinds, so a panic ends here.
     match catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(source))) {
@@ -100,10 +96,7 @@ fn offset(source: &str, (line, column): (isize, isize)) -> Option<usize> {
 
 /// The byte at which a character stands; the end for the one after the last.
 fn byte_of(text: &str, character: usize) -> Option<usize> {
-    text.char_indices()
-        .map(|(byte, _)| byte)
-        .chain([text.len()])
-        .nth(character)
+    text.char_indices().map(|(byte, _)| byte).chain([text.len()]).nth(character)
 }
 
 /// Operators of two signs.

@@ -22,12 +22,7 @@ pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
         let message = format!("the expression is longer than {MAX_BYTES} bytes");
         return Err(ExpressionError::new(message, None).hint(SPLIT));
     }
-    let mut scan = Scan {
-        source,
-        position: 0,
-        depth: 0,
-        parts: 0,
-    };
+    let mut scan = Scan { source, position: 0, depth: 0, parts: 0 };
     while scan.position < source.len() {
         scan.step()?;
     }
@@ -96,18 +91,14 @@ impl<'a> Scan<'a> {
 
     fn operator(&mut self, first: char) -> Result<(), ExpressionError> {
         let rest = self.rest();
-        let width = if ["<=", ">=", "!=", "==", "&&", "||"]
-            .iter()
-            .any(|two| rest.starts_with(two))
+        let width = if ["<=", ">=", "!=", "==", "&&", "||"].iter().any(|two| rest.starts_with(two))
         {
             2
         } else if matches!(first, '<' | '>' | '!') {
             1
         } else {
             let message = format!("`{first}` is not an operator");
-            return Err(self
-                .error(message, 1)
-                .hint(format!("write `{first}{first}`")));
+            return Err(self.error(message, 1).hint(format!("write `{first}{first}`")));
         };
         self.position += width;
         self.part()
@@ -127,11 +118,7 @@ impl<'a> Scan<'a> {
         let start = self.position;
         let quote = &self.source[start..=start];
         let triple = quote.repeat(3);
-        let end = if self.rest().starts_with(&triple) {
-            triple.as_str()
-        } else {
-            quote
-        };
+        let end = if self.rest().starts_with(&triple) { triple.as_str() } else { quote };
         self.position += end.len();
         loop {
             let rest = self.rest();
@@ -165,9 +152,7 @@ impl<'a> Scan<'a> {
             Some('U') if digits(8, 16) => 9,
             Some('0'..='3') if digits(3, 8) => 3,
             other => {
-                let shown = other
-                    .map(|c| c.escape_debug().to_string())
-                    .unwrap_or_default();
+                let shown = other.map(|c| c.escape_debug().to_string()).unwrap_or_default();
                 let message = format!("`\\{shown}` is not an escape");
                 return Err(self
                     .error(message, 1)
@@ -204,9 +189,7 @@ impl<'a> Scan<'a> {
 
 /// As much of a word from the source as a message repeats.
 pub(super) fn shortened(word: &str) -> &str {
-    word.char_indices()
-        .nth(40)
-        .map_or(word, |(cut, _)| &word[..cut])
+    word.char_indices().nth(40).map_or(word, |(cut, _)| &word[..cut])
 }
 
 /// The message for what is nested too deep, here or in the tree.

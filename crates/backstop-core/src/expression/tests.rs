@@ -40,14 +40,8 @@ pub(super) fn sample() -> Facts {
         .with("tokens", 125_000)
         .with("cost_usd", 12.5)
         .with("cost_known", true)
-        .with(
-            "context",
-            FactValue::from([("used", 150_000.into()), ("limit", 200_000.into())]),
-        )
-        .with(
-            "quota",
-            FactValue::from([("5h", 0.92.into()), ("weekly", 0.4.into())]),
-        )
+        .with("context", FactValue::from([("used", 150_000.into()), ("limit", 200_000.into())]))
+        .with("quota", FactValue::from([("5h", 0.92.into()), ("weekly", 0.4.into())]))
         .with("exit_code", 1)
         .with("error_now", true)
         .with("consecutive_errors", 2)
@@ -62,22 +56,14 @@ pub(super) fn sample() -> Facts {
             "tests",
             FactValue::from([
                 ("passed", vec!["api::get", "api::put"].into()),
-                (
-                    "failed",
-                    vec!["db::insert", "db::select", "ui::draw"].into(),
-                ),
+                ("failed", vec!["db::insert", "db::select", "ui::draw"].into()),
                 ("skipped", FactValue::List(Vec::new())),
             ]),
         )
-        .with(
-            "review",
-            FactValue::from([("outcome", FactValue::Null), ("same_rounds", 0.into())]),
-        )
+        .with("review", FactValue::from([("outcome", FactValue::Null), ("same_rounds", 0.into())]))
         .with("drift", f64::NAN)
 }
 
 pub(super) fn ask(source: &str, facts: &Facts) -> Result<bool, String> {
-    Expression::compile(source)
-        .unwrap_or_else(|error| panic!("{source}: {error}"))
-        .evaluate(facts)
+    Expression::compile(source).unwrap_or_else(|error| panic!("{source}: {error}")).evaluate(facts)
 }

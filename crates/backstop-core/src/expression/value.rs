@@ -111,10 +111,9 @@ pub(super) fn compare_int_with_float(int: i64, float: f64) -> Option<Ordering> {
         Some(Ordering::Greater)
     } else {
         let whole = float.trunc();
-        Some(int.cmp(&(whole as i64)).then_with(|| {
-            0.0_f64
-                .partial_cmp(&(float - whole))
-                .unwrap_or(Ordering::Equal)
-        }))
+        Some(
+            int.cmp(&(whole as i64))
+                .then_with(|| 0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)),
+        )
     }
 }

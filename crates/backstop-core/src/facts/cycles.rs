@@ -20,7 +20,8 @@ impl Cycles {
             Some(gain(before, *now))
         }));
         self.count = self.count.saturating_add(1);
-        self.last = metrics.iter().take(MOST_METRICS).map(|(name, value)| (name.clone(), *value)).collect();
+        self.last =
+            metrics.iter().take(MOST_METRICS).map(|(name, value)| (name.clone(), *value)).collect();
     }
 }
 
@@ -52,7 +53,8 @@ mod tests {
     fn after(cycles: &[&[(&str, f64)]]) -> Option<f64> {
         let mut folded = Cycles::default();
         for metrics in cycles {
-            folded.apply(&metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+            folded
+                .apply(&metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
         }
         folded.improvement
     }
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn absurd_figures_stay_finite() {
-        let improvement = after(&[&[("a", 1e-300), ("b", 1e-300)], &[("a", 1e308), ("b", 1e308)]]).unwrap();
+        let improvement =
+            after(&[&[("a", 1e-300), ("b", 1e-300)], &[("a", 1e308), ("b", 1e308)]]).unwrap();
         assert!(improvement.is_finite());
     }
 }

@@ -71,7 +71,8 @@ impl Errors {
         excused: bool,
     ) -> Option<ErrorSeen> {
         let excused = excused || self.ended_on_purpose;
-        let bad_exit = end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
+        let bad_exit =
+            end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
         let made = (bad_exit && !self.seen_in_iteration && !excused).then(|| exit_as_error(end));
         if let Some(error) = &made {
             self.apply(error);
@@ -122,7 +123,10 @@ mod tests {
         let mut errors = Errors::default();
         errors.iteration_started();
         let made = errors.iteration_finished(&exit(3), false).unwrap();
-        assert_eq!((made.message.as_str(), made.category), ("exit status 3", ErrorCategory::Recoverable));
+        assert_eq!(
+            (made.message.as_str(), made.category),
+            ("exit status 3", ErrorCategory::Recoverable)
+        );
         assert_eq!((errors.consecutive, errors.now, errors.iterations_errored), (1, true, 1));
     }
 

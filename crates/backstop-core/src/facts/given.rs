@@ -296,7 +296,9 @@ impl Facts {
         }
         for guard in &given.guards {
             match guard {
-                GivenGuard::Kind(kind) => self.guards.apply(&Guard { kind: *kind, files: Vec::new() }),
+                GivenGuard::Kind(kind) => {
+                    self.guards.apply(&Guard { kind: *kind, files: Vec::new() })
+                }
                 GivenGuard::Guard(guard) => self.guards.apply(guard),
             }
         }

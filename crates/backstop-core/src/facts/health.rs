@@ -89,8 +89,9 @@ mod tests {
 
     #[test]
     fn a_part_without_a_limit_is_whole() {
-        let health = facts(r#"{"tokens": 5000, "error_rate": 1.0, "context": {"used": 1, "limit": 0}}"#)
-            .health(Moment::default(), HealthLimits::default());
+        let health =
+            facts(r#"{"tokens": 5000, "error_rate": 1.0, "context": {"used": 1, "limit": 0}}"#)
+                .health(Moment::default(), HealthLimits::default());
         assert_eq!(health.score(), 1.0);
     }
 }

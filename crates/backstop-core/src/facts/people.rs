@@ -148,7 +148,11 @@ mod tests {
         assert_eq!(reviews.same_rounds, 2);
         reviews.apply(&asks("test it"));
         assert_eq!(reviews.same_rounds, 1);
-        reviews.apply(&Review { outcome: ReviewOutcome::Approved, hash: String::new(), requests: None });
+        reviews.apply(&Review {
+            outcome: ReviewOutcome::Approved,
+            hash: String::new(),
+            requests: None,
+        });
         assert_eq!(reviews.same_rounds, 0);
     }
 

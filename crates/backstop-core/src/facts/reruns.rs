@@ -51,7 +51,10 @@ mod tests {
         }
         assert_eq!((reruns.equal_signals, reruns.signals.len()), (200, MOST_SIGNALS));
         assert_eq!(reruns.first_failure_at, Some(Timestamp::from_nanos(0)));
-        reruns.apply(&FailureSignal { hash: "other".into(), class: Some("lint".into()) }, Timestamp::default());
+        reruns.apply(
+            &FailureSignal { hash: "other".into(), class: Some("lint".into()) },
+            Timestamp::default(),
+        );
         assert_eq!((reruns.equal_signals, reruns.failure_class.as_deref()), (1, Some("lint")));
     }
 }

@@ -94,7 +94,12 @@ mod tests {
     use super::*;
 
     fn matched(key: &str, pattern: &str) -> Matched {
-        Matched { key: key.into(), pattern: pattern.into(), stream: String::new(), excerpt: String::new() }
+        Matched {
+            key: key.into(),
+            pattern: pattern.into(),
+            stream: String::new(),
+            excerpt: String::new(),
+        }
     }
 
     #[test]

@@ -56,7 +56,8 @@ impl Streaks {
 
     /// The streaks with these names; others are passed over, as old journals may hold them.
     pub fn named<S: AsRef<str>>(names: &[S]) -> Self {
-        let known = |name: &S| Streak::ALL.into_iter().find(|streak| streak.as_str() == name.as_ref());
+        let known =
+            |name: &S| Streak::ALL.into_iter().find(|streak| streak.as_str() == name.as_ref());
         names.iter().filter_map(known).fold(Self::NONE, |set, streak| set.union(Self::of(streak)))
     }
 

@@ -49,7 +49,9 @@ impl Units {
                 self.consecutive_fails = 0;
                 self.streak += 1;
             }
-            UnitStatus::Rejected | UnitStatus::Failed if record.counted_in_streak != self.streak + 1 => {
+            UnitStatus::Rejected | UnitStatus::Failed
+                if record.counted_in_streak != self.streak + 1 =>
+            {
                 record.counted_in_streak = self.streak + 1;
                 self.consecutive_fails += 1;
             }
@@ -124,7 +126,8 @@ mod tests {
     fn fold(changes: &[(&str, UnitStatus, u64)]) -> Units {
         let mut units = Units::default();
         for (id, status, attempts) in changes {
-            let unit = Unit { id: (*id).into(), index: None, status: *status, attempts: Some(*attempts) };
+            let unit =
+                Unit { id: (*id).into(), index: None, status: *status, attempts: Some(*attempts) };
             units.apply(&unit);
         }
         units
@@ -132,16 +135,27 @@ mod tests {
 
     #[test]
     fn a_unit_counts_once_whatever_happens_to_it() {
-        let units = fold(&[("a", Pending, 0), ("a", InProgress, 1), ("a", Rejected, 1), ("a", Approved, 2)]);
+        let units = fold(&[
+            ("a", Pending, 0),
+            ("a", InProgress, 1),
+            ("a", Rejected, 1),
+            ("a", Approved, 2),
+        ]);
         assert_eq!((units.attempted, units.approved, units.rejected), (1, 1, 0));
         assert_eq!((units.attempts, units.retried(), units.finished()), (2, 1, 1));
     }
 
     #[test]
     fn fails_in_a_row_are_different_units() {
-        assert_eq!(fold(&[("a", Rejected, 1), ("a", InProgress, 2), ("a", Failed, 2)]).consecutive_fails, 1);
+        assert_eq!(
+            fold(&[("a", Rejected, 1), ("a", InProgress, 2), ("a", Failed, 2)]).consecutive_fails,
+            1
+        );
         assert_eq!(fold(&[("a", Rejected, 1), ("b", Failed, 1)]).consecutive_fails, 2);
-        assert_eq!(fold(&[("a", Rejected, 1), ("b", Approved, 1), ("a", Rejected, 2)]).consecutive_fails, 1);
+        assert_eq!(
+            fold(&[("a", Rejected, 1), ("b", Approved, 1), ("a", Rejected, 2)]).consecutive_fails,
+            1
+        );
         assert_eq!(fold(&[("a", Rejected, 1), ("b", Pending, 0)]).consecutive_fails, 1);
     }
 

@@ -166,7 +166,8 @@ mod tests {
         let reset = Timestamp::from_nanos(100);
         let mut quotas = Quotas::default();
         quotas.apply(&Quota { window: "5h".into(), used: 0.9, resets_at: Some(reset) });
-        let now = |nanoseconds| Moment { at: Timestamp::from_nanos(nanoseconds), ..Moment::default() };
+        let now =
+            |nanoseconds| Moment { at: Timestamp::from_nanos(nanoseconds), ..Moment::default() };
         assert_eq!(quotas.used("5h", now(99)), 0.9);
         assert_eq!(quotas.used("5h", now(100)), 0.0);
         assert_eq!(quotas.used("weekly", now(0)), 0.0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, HealthLimits};
+use super::{Facts, HealthLimits, Watch};
 use crate::expression::{FACT_NAMES, FactSource, FactValue};
 use crate::time::{Moment, millis};
 
@@ -17,8 +17,46 @@ pub struct View<'a> {
 impl View<'_> {
     /// Every fact by its name, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
-        let named = FACT_NAMES.iter().filter_map(|name| Some(((*name).to_owned(), self.fact(name)?)));
+        let named =
+            FACT_NAMES.iter().filter_map(|name| Some(((*name).to_owned(), self.fact(name)?)));
         json(FactValue::Map(named.collect()))
+    }
+}
+
+impl View<'_> {
+    /// The groups of facts that a name stands for.
+    pub(crate) fn watch(name: &str) -> Watch {
+        match name {
+            "iterations" => Watch::ITERATIONS,
+            "tokens" | "tokens_by" => Watch::TOKENS,
+            "cost_usd" | "cost_known" => Watch::COST,
+            "context" => Watch::CONTEXT,
+            "quota" => Watch::QUOTA,
+            "units" | "attempts" | "consecutive_fails" | "retry_rate" | "reject_rate" => {
+                Watch::UNITS
+            }
+            "tasks" => Watch::TASKS,
+            "ended" | "errored" | "error_rate" | "consecutive_errors" | "last_error"
+            | "error_now" => Watch::ERRORS | Watch::UNITS,
+            "tests" | "test_failure_streak" => Watch::TESTS,
+            "iterations_since_progress" | "progress_age_ms" => Watch::PROGRESS,
+            "cycles" | "improvement" => Watch::CYCLES,
+            "drift" => Watch::DRIFT,
+            "repetition" => Watch::REPETITION,
+            "job_attempts" | "total_attempts" | "failure_class" | "failure_signals"
+            | "last_changed_at" | "first_failure_at" => Watch::RERUN,
+            "guards" => Watch::GUARDS,
+            "verification" => Watch::VERIFICATION,
+            "review" => Watch::REVIEW,
+            "worker" => Watch::WORKER,
+            "signal" => Watch::SIGNAL,
+            "exit_code" => Watch::EXIT,
+            "matched" => Watch::MATCHED,
+            "probes" => Watch::PROBES,
+            "active_ms" => Watch::NONE,
+            // The health reads several groups; a name of a later version may read any.
+            _ => Watch::ALL,
+        }
     }
 }
 
@@ -101,7 +139,10 @@ impl FactSource for View<'_> {
                 .0
                 .iter()
                 .map(|guard| {
-                    FactValue::from([("kind", named(&guard.kind)), ("files", guard.files.clone().into())])
+                    FactValue::from([
+                        ("kind", named(&guard.kind)),
+                        ("files", guard.files.clone().into()),
+                    ])
                 })
                 .collect(),
             "verification" => optional(facts.verification.as_ref(), named),
@@ -167,7 +208,11 @@ fn json(value: FactValue) -> serde_json::Value {
         FactValue::List(items) => items.into_iter().map(json).collect(),
         FactValue::Map(entries) => {
             let entries: BTreeMap<_, _> = entries;
-            entries.into_iter().map(|(key, value)| (key, json(value))).collect::<serde_json::Map<_, _>>().into()
+            entries
+                .into_iter()
+                .map(|(key, value)| (key, json(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         }
     }
 }

@@ -28,7 +28,6 @@ macro_rules! record {
             const KEYS: &'static [&'static str] =
                 &$crate::field::record!(@keys [] $($mode $field)*);
 
-            #[allow(unused_mut, unused_variables, reason = "a table may have no fields")]
             fn read_fields(
                 table: &$crate::document::Table,
                 place: &$crate::field::Place<'_>,
@@ -43,18 +42,20 @@ macro_rules! record {
                 Some(Self { $($field: $field?),* })
             }
 
-            #[allow(unused_variables, reason = "a table may have no fields")]
-            fn write_fields(&self, into: &mut serde_json::Map<String, serde_json::Value>) {
-                $($crate::field::record!(@write $mode $field, self, into $(, $default)?);)*
+            fn write_fields(&self, _into: &mut serde_json::Map<String, serde_json::Value>) {
+                $($crate::field::record!(@write $mode $field, self, _into $(, $default)?);)*
             }
 
-            #[allow(unused_variables, reason = "a table may have no fields")]
+            fn over(self, _base: Self) -> Self {
+                Self { $($field: $crate::field::record!(@over $mode $field, self, _base)),* }
+            }
+
             fn schema_fields(
-                properties: &mut serde_json::Map<String, serde_json::Value>,
-                required: &mut Vec<serde_json::Value>,
+                _properties: &mut serde_json::Map<String, serde_json::Value>,
+                _required: &mut Vec<serde_json::Value>,
             ) {
                 $($crate::field::record!(
-                    @schema $mode $field, $type, properties, required, concat!($($doc, "\n"),*) $(, $default)?
+                    @schema $mode $field, $type, _properties, _required, concat!($($doc, "\n"),*) $(, $default)?
                 );)*
             }
         }
@@ -101,6 +102,9 @@ macro_rules! record {
         }
     };
     (@write derived $field:ident, $self:ident, $into:ident) => {};
+
+    (@over optional $field:ident, $self:ident, $base:ident) => { $self.$field.or($base.$field) };
+    (@over $mode:ident $field:ident, $self:ident, $base:ident) => { $self.$field };
 
     (@schema required $field:ident, $type:ty, $properties:ident, $required:ident, $doc:expr) => {
         $required.push($crate::field::key_name(stringify!($field)).into());

@@ -55,12 +55,16 @@ impl Field for Count {
             Value::Integer(number) if number >= 1 => Some(Self(number.unsigned_abs())),
             Value::Integer(0) => {
                 findings.push(
-                    error(format!("`{key}` must be at least 1")).label("0 would be met before anything happens"),
+                    error(format!("`{key}` must be at least 1"))
+                        .label("0 would be met before anything happens"),
                 );
                 None
             }
             Value::Integer(number) => {
-                findings.push(error(format!("`{key}` must be at least 1")).label(format!("{number} is negative")));
+                findings.push(
+                    error(format!("`{key}` must be at least 1"))
+                        .label(format!("{number} is negative")),
+                );
                 None
             }
             // A whole number beyond what fits counts as the largest that does.
@@ -87,7 +91,8 @@ impl Field for Rate {
         if (0.0..=1.0).contains(&number) {
             return Some(Self(number));
         }
-        let error = Diagnostic::error(format!("`{key}` must be between 0 and 1"), node.span.clone());
+        let error =
+            Diagnostic::error(format!("`{key}` must be between 0 and 1"), node.span.clone());
         findings.push(if number > 1.0 && number <= 100.0 {
             error.label(format!("write {}% as {}", number, number / 100.0))
         } else {
@@ -180,8 +185,11 @@ impl Field for Pause {
             }
             Err(_) => {
                 findings.push(
-                    Diagnostic::error(format!("`{key}` is not a duration: `{text}`"), node.span.clone())
-                        .label("write it like \"90s\" or \"2h 30m\""),
+                    Diagnostic::error(
+                        format!("`{key}` is not a duration: `{text}`"),
+                        node.span.clone(),
+                    )
+                    .label("write it like \"90s\" or \"2h 30m\""),
                 );
                 None
             }
@@ -384,7 +392,11 @@ fn number(node: &Node, key: &str, findings: &mut Findings) -> Option<f64> {
         Value::Float(number) => {
             findings.push(
                 Diagnostic::error(format!("`{key}` must be a finite number"), node.span.clone())
-                    .label(if number.is_nan() { "this is not a number" } else { "this is infinite" }),
+                    .label(if number.is_nan() {
+                        "this is not a number"
+                    } else {
+                        "this is infinite"
+                    }),
             );
             None
         }

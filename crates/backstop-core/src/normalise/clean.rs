@@ -11,11 +11,7 @@ pub(crate) struct Clean<'a> {
 
 impl<'a> Clean<'a> {
     pub fn new(text: &'a [u8]) -> Self {
-        Self {
-            rest: text,
-            blank: None,
-            started: false,
-        }
+        Self { rest: text, blank: None, started: false }
     }
 }
 
@@ -79,10 +75,7 @@ fn after_escape(rest: &[u8]) -> &[u8] {
 }
 
 fn count(bytes: &[u8], matches: impl Fn(u8) -> bool) -> usize {
-    bytes
-        .iter()
-        .position(|&byte| !matches(byte))
-        .unwrap_or(bytes.len())
+    bytes.iter().position(|&byte| !matches(byte)).unwrap_or(bytes.len())
 }
 
 const BELL: u8 = 0x07;

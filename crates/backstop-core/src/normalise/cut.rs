@@ -12,11 +12,7 @@ pub(super) struct Cut<S> {
 
 impl<S: Sink> Cut<S> {
     pub fn new(sink: S) -> Self {
-        Self {
-            sink,
-            tail: [0; TAIL],
-            total: 0,
-        }
+        Self { sink, tail: [0; TAIL], total: 0 }
     }
 
     pub fn finish(mut self) -> S {
@@ -67,9 +63,7 @@ mod tests {
 
     #[test]
     fn text_up_to_the_bound_is_whole() {
-        let whole: Vec<u8> = (0..PART + TAIL)
-            .map(|index| b'a' + (index % 26) as u8)
-            .collect();
+        let whole: Vec<u8> = (0..PART + TAIL).map(|index| b'a' + (index % 26) as u8).collect();
         assert_eq!(cut(PART + TAIL), whole);
         assert_eq!(cut(PART - 1), whole[..PART - 1]);
     }

@@ -14,13 +14,7 @@ pub(super) struct ErrorLines {
 
 impl ErrorLines {
     pub fn new() -> Self {
-        Self {
-            chosen: [0; LINES],
-            found: 0,
-            line: 0,
-            matched: false,
-            recent: 0,
-        }
+        Self { chosen: [0; LINES], found: 0, line: 0, matched: false, recent: 0 }
     }
 
     /// What lets only the noted lines through, or the first ones if none was noted. (The cleaned
@@ -30,13 +24,7 @@ impl ErrorLines {
             self.chosen = std::array::from_fn(|index| index as u64);
             self.found = LINES;
         }
-        ChosenLines {
-            sink,
-            lines: self,
-            next: 0,
-            line: 0,
-            started: false,
-        }
+        ChosenLines { sink, lines: self, next: 0, line: 0, started: false }
     }
 }
 
@@ -52,10 +40,7 @@ impl Sink for ErrorLines {
             return;
         }
         self.recent = self.recent << 8 | u128::from(byte.to_ascii_lowercase());
-        if SHAPES
-            .iter()
-            .any(|shape| self.recent & shape.mask == shape.bytes)
-        {
+        if SHAPES.iter().any(|shape| self.recent & shape.mask == shape.bytes) {
             self.matched = true;
             self.chosen[self.found] = self.line;
             self.found += 1;

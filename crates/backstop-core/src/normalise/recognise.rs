@@ -30,10 +30,7 @@ impl Text<'_> {
     /// The place after the word, which is given in lower case.
     fn word(&self, index: usize, word: &[u8]) -> Option<usize> {
         let end = index + word.len();
-        self.bytes
-            .get(index..end)?
-            .eq_ignore_ascii_case(word)
-            .then_some(end)
+        self.bytes.get(index..end)?.eq_ignore_ascii_case(word).then_some(end)
     }
 
     /// The place after a run of digits, which must have a length in the range.
@@ -46,21 +43,16 @@ impl Text<'_> {
     /// As [`Text::digits`], and their value must be in the range too.
     fn number(&self, index: usize, length: (usize, usize), value: (u32, u32)) -> Option<usize> {
         let end = self.digits(index, length.0, length.1)?;
-        let number = self.bytes[index..end].iter().fold(0_u32, |sum, byte| {
-            sum.saturating_mul(10)
-                .saturating_add(u32::from(byte - b'0'))
-        });
+        let number = self.bytes[index..end]
+            .iter()
+            .fold(0_u32, |sum, byte| sum.saturating_mul(10).saturating_add(u32::from(byte - b'0')));
         (value.0..=value.1).contains(&number).then_some(end)
     }
 
     /// The place after a decimal number.
     fn decimal(&self, index: usize) -> Option<usize> {
         let end = self.digits(index, 1, 12)?;
-        let fraction = if self.has(end, b'.') {
-            self.digits(end + 1, 1, 12)
-        } else {
-            None
-        };
+        let fraction = if self.has(end, b'.') { self.digits(end + 1, 1, 12) } else { None };
         Some(fraction.unwrap_or(end))
     }
 }
@@ -74,13 +66,7 @@ pub(super) struct Found {
 
 /// The noise that begins here. `last` is the byte written before it.
 pub(super) fn noise(text: Text<'_>, last: Option<u8>) -> Option<Found> {
-    let whole = |class| {
-        move |length| Found {
-            keep: 0,
-            length,
-            class,
-        }
-    };
+    let whole = |class| move |length| Found { keep: 0, length, class };
     match text.at(0)? {
         b'0'..=b'9' => {
             let within_number = last == Some(b'.');
@@ -109,13 +95,8 @@ pub(super) fn noise(text: Text<'_>, last: Option<u8>) -> Option<Found> {
 
 /// The length of the prefix of a temporary path; all path bytes after it belong to it.
 pub(super) fn temporary_path(text: Text<'_>, last: Option<u8>) -> Option<usize> {
-    const PREFIXES: [&[u8]; 5] = [
-        b"/tmp/",
-        b"/var/tmp/",
-        b"/var/folders/",
-        b"/private/tmp/",
-        b"/private/var/folders/",
-    ];
+    const PREFIXES: [&[u8]; 5] =
+        [b"/tmp/", b"/var/tmp/", b"/var/folders/", b"/private/tmp/", b"/private/var/folders/"];
     if !text.has(0, b'/') || last.is_some_and(|byte| matches!(byte, b'.' | b'-' | b'~' | b'/')) {
         return None;
     }
@@ -146,35 +127,20 @@ pub(super) fn is_word(byte: u8) -> bool {
 }
 
 pub(super) fn is_temporary_path_byte(byte: u8) -> bool {
-    is_word(byte)
-        || matches!(
-            byte,
-            b'/' | b'.' | b'-' | b'+' | b'@' | b'~' | b'%' | b'#' | b'*'
-        )
+    is_word(byte) || matches!(byte, b'/' | b'.' | b'-' | b'+' | b'@' | b'~' | b'%' | b'#' | b'*')
 }
 
 /// UUIDs, addresses, hashes.
 fn hexadecimal(text: Text<'_>) -> Option<Found> {
     let run = |index: usize| {
         let rest = text.bytes.get(index..).unwrap_or_default();
-        rest.iter()
-            .take(LONGEST_HASH + 1)
-            .take_while(|byte| byte.is_ascii_hexdigit())
-            .count()
+        rest.iter().take(LONGEST_HASH + 1).take_while(|byte| byte.is_ascii_hexdigit()).count()
     };
-    let found = |length: usize, class| {
-        text.ends(length).then_some(Found {
-            keep: 0,
-            length,
-            class,
-        })
-    };
+    let found =
+        |length: usize, class| text.ends(length).then_some(Found { keep: 0, length, class });
     if let Some(prefix) = text.word(0, b"0x") {
         let digits = run(prefix);
-        return (6..=16)
-            .contains(&digits)
-            .then(|| found(prefix + digits, b"<addr>"))
-            .flatten();
+        return (6..=16).contains(&digits).then(|| found(prefix + digits, b"<addr>")).flatten();
     }
     let length = run(0);
     let has_digit = |end: usize| text.bytes[..end].iter().any(u8::is_ascii_digit);
@@ -209,11 +175,7 @@ fn address_port(text: Text<'_>) -> Option<Found> {
     }
     let keep = end + 1;
     let digits = port_digits(text, keep)?;
-    Some(Found {
-        keep,
-        length: keep + digits,
-        class: b"<port>",
-    })
+    Some(Found { keep, length: keep + digits, class: b"<port>" })
 }
 
 fn percentage(text: Text<'_>) -> Option<usize> {
@@ -227,11 +189,7 @@ fn percentage(text: Text<'_>) -> Option<usize> {
 fn labelled(text: Text<'_>) -> Option<Found> {
     if let Some(host) = text.word(0, b"localhost:") {
         let digits = port_digits(text, host)?;
-        return Some(Found {
-            keep: host,
-            length: host + digits,
-            class: b"<port>",
-        });
+        return Some(Found { keep: host, length: host + digits, class: b"<port>" });
     }
     let (label, most, class): (_, _, &'static [u8]) =
         if let Some(end) = text.word(0, b"pid").or_else(|| text.word(0, b"ppid")) {
@@ -240,19 +198,14 @@ fn labelled(text: Text<'_>) -> Option<Found> {
             (text.word(0, b"port")?, 5, b"<port>")
         };
     let is_separator = |byte: u8| b" =:#[(\"'".contains(&byte);
-    let separators = (0..3)
-        .take_while(|&index| text.at(label + index).is_some_and(is_separator))
-        .count();
+    let separators =
+        (0..3).take_while(|&index| text.at(label + index).is_some_and(is_separator)).count();
     if separators == 0 {
         return None;
     }
     let keep = label + separators;
     let end = text.digits(keep, 1, most)?;
-    text.ends(end).then_some(Found {
-        keep,
-        length: end,
-        class,
-    })
+    text.ends(end).then_some(Found { keep, length: end, class })
 }
 
 const LONGEST_HASH: usize = 128;

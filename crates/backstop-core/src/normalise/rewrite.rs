@@ -17,29 +17,15 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub const TEXT: Self = Self {
-        mask_digits: false,
-        base_names: false,
-    };
-    pub const MASKED: Self = Self {
-        mask_digits: true,
-        base_names: false,
-    };
-    pub const ERROR: Self = Self {
-        mask_digits: true,
-        base_names: true,
-    };
+    pub const TEXT: Self = Self { mask_digits: false, base_names: false };
+    pub const MASKED: Self = Self { mask_digits: true, base_names: false };
+    pub const ERROR: Self = Self { mask_digits: true, base_names: true };
 }
 
 /// Writes the rewritten text to the sink.
 pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
-    let mut writer = Writer {
-        sink,
-        rules,
-        last: None,
-        in_digits: false,
-        authority: Authority::None,
-    };
+    let mut writer =
+        Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
     let mut window = Window::new(text);
     while let Some(first) = window.first() {
         let ahead = window.ahead();
@@ -151,13 +137,8 @@ struct Window<'a> {
 
 impl<'a> Window<'a> {
     fn new(text: &'a [u8]) -> Self {
-        let mut window = Self {
-            source: Clean::new(text),
-            buffer: [0; 1024],
-            start: 0,
-            end: 0,
-            complete: false,
-        };
+        let mut window =
+            Self { source: Clean::new(text), buffer: [0; 1024], start: 0, end: 0, complete: false };
         window.fill();
         window
     }
@@ -170,10 +151,7 @@ impl<'a> Window<'a> {
     /// does not depend on it.
     fn ahead(&self) -> Text<'_> {
         let end = self.end.min(self.start + LOOK_AHEAD);
-        Text {
-            bytes: &self.buffer[self.start..end],
-            complete: self.complete && end == self.end,
-        }
+        Text { bytes: &self.buffer[self.start..end], complete: self.complete && end == self.end }
     }
 
     fn advance(&mut self, bytes: usize) {

@@ -31,20 +31,12 @@ pub(super) struct Hash {
 
 impl Hash {
     pub fn new() -> Self {
-        Self {
-            hasher: Xxh3Default::new(),
-            buffer: [0; 256],
-            filled: 0,
-            length: 0,
-        }
+        Self { hasher: Xxh3Default::new(), buffer: [0; 256], filled: 0, length: 0 }
     }
 
     pub fn finish(mut self) -> Digest {
         self.hasher.update(&self.buffer[..self.filled]);
-        Digest {
-            key: self.hasher.digest(),
-            length: self.length,
-        }
+        Digest { key: self.hasher.digest(), length: self.length }
     }
 }
 

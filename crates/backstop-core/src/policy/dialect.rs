@@ -112,9 +112,8 @@ fn warn_of_misspelt_sets(table: &Table, findings: &mut Findings) {
     let names = LOOP_SETS.map(|(key, _)| key);
     for entry in &table.entries {
         let known = names.contains(&entry.key.as_str());
-        let meant = nearest(&entry.key, names).filter(|name| {
-            !known && strsim::damerau_levenshtein(name, &entry.key) <= 2
-        });
+        let meant = nearest(&entry.key, names)
+            .filter(|name| !known && strsim::damerau_levenshtein(name, &entry.key) <= 2);
         if let Some(name) = meant {
             findings.push(
                 Diagnostic::lint(format!("`{}` is ignored", entry.key), entry.key_span.clone())
@@ -141,7 +140,8 @@ record! {
 fn read_pipeline(table: &Table, findings: &mut Findings) -> Draft {
     let section = match table.get("retry").map(|entry| &entry.node) {
         Some(Node { value: Value::Table(retry), .. }) => {
-            optional::<StopConditions>(retry, "stop_conditions", findings).map(|section| (section, retry))
+            optional::<StopConditions>(retry, "stop_conditions", findings)
+                .map(|section| (section, retry))
         }
         Some(node) => {
             findings.wrong_type(node, "retry", "a table");
@@ -186,8 +186,11 @@ impl Field for Minutes {
             return Some(Self(minutes));
         }
         findings.push(
-            Diagnostic::error(format!("`{key}` must be between 0 and {MOST_MINUTES} minutes"), node.span.clone())
-                .label("0 switches the rule off"),
+            Diagnostic::error(
+                format!("`{key}` must be between 0 and {MOST_MINUTES} minutes"),
+                node.span.clone(),
+            )
+            .label("0 switches the rule off"),
         );
         None
     }
@@ -230,7 +233,9 @@ impl StopRules<'_> {
     /// Reads a key; one that is left out or null has its default.
     fn value<T: Field>(&mut self, key: &str, default: T) -> T {
         match self.table.get(key) {
-            None | Some(crate::document::Entry { node: Node { value: Value::Null, .. }, .. }) => default,
+            None | Some(crate::document::Entry { node: Node { value: Value::Null, .. }, .. }) => {
+                default
+            }
             Some(entry) => T::read(&entry.node, key, self.findings).unwrap_or(default),
         }
     }

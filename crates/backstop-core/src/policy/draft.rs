@@ -107,10 +107,22 @@ pub(crate) fn user_rule(when: Condition, then: Verdict, span: Option<Span>) -> R
 impl Draft {
     /// Reads a document in the native form; what is wrong with it is in `findings`.
     pub(crate) fn read(table: &Table, findings: &mut Findings) -> Self {
-        let own = ["$schema", "preset", "label", "dialect", "order", "stop_on_first", "limits", "rule", "reason"];
+        let own = [
+            "$schema",
+            "preset",
+            "label",
+            "dialect",
+            "order",
+            "stop_on_first",
+            "limits",
+            "rule",
+            "reason",
+        ];
         refuse_unknown_keys(table, "policy", &own, Settings::KEYS, findings);
         let mut draft = Self {
-            presets: read::<OneOrMany<Preset>>(table, "preset", findings).map(|presets| presets.0).unwrap_or_default(),
+            presets: read::<OneOrMany<Preset>>(table, "preset", findings)
+                .map(|presets| presets.0)
+                .unwrap_or_default(),
             label: read(table, "label", findings),
             dialect: read(table, "dialect", findings),
             order: read(table, "order", findings),
@@ -173,7 +185,11 @@ fn read_rule(node: &Node, reasons: &[CustomReason], findings: &mut Findings) -> 
 }
 
 /// A rule's reason: one of the registry, or one that this policy declares.
-fn read_reason_code(node: &Node, reasons: &[CustomReason], findings: &mut Findings) -> Option<String> {
+fn read_reason_code(
+    node: &Node,
+    reasons: &[CustomReason],
+    findings: &mut Findings,
+) -> Option<String> {
     let Value::String(written) = &node.value else { return None };
     if let Some(code) = canonical_code(written) {
         return Some(code.to_owned());
@@ -269,7 +285,10 @@ pub(crate) fn schema(properties: &mut serde_json::Map<String, serde_json::Value>
         ],
     });
     let entries = [
-        ("$schema", serde_json::json!({ "type": "string", "description": "Where an editor finds this schema." })),
+        (
+            "$schema",
+            serde_json::json!({ "type": "string", "description": "Where an editor finds this schema." }),
+        ),
         ("preset", OneOrMany::<Preset>::schema()),
         ("label", String::schema()),
         ("dialect", Dialect::schema()),

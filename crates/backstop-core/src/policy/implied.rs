@@ -15,7 +15,8 @@ pub(crate) const SAFETY_NET_NOTE: &str = "no rule limits iterations or time, so 
 /// What settings imply. A rule with the same reason replaces its like.
 pub(crate) fn rules() -> Vec<Rule> {
     let guard = |kind| rule(GuardViolated { kind: Some(kind) }, Verdict::Fail);
-    let worker = |status, in_a_row, then| rule(WorkerEnded { status, in_a_row: Count(in_a_row) }, then);
+    let worker =
+        |status, in_a_row, then| rule(WorkerEnded { status, in_a_row: Count(in_a_row) }, then);
     let critical = ConsecutiveErrors { count: Count(1), category: Some(ErrorCategory::Critical) };
     vec![
         guard(GuardKind::Scope),

@@ -26,7 +26,8 @@ choices! {
 }
 
 impl Preset {
-    pub const ALL: [Self; 5] = [Self::Default, Self::Ralph, Self::Pipeline, Self::Rerun, Self::Moderator];
+    pub const ALL: [Self; 5] =
+        [Self::Default, Self::Ralph, Self::Pipeline, Self::Rerun, Self::Moderator];
 
     /// The preset with this name, in any case.
     pub fn named(name: &str) -> Option<Self> {

@@ -79,7 +79,11 @@ impl Rule {
     /// What a user's rule does by default when its condition can't be evaluated: a limit that
     /// can't be measured must not be taken for one that holds.
     pub(crate) fn default_on_unknown(when: &Condition, then: Verdict) -> OnUnknown {
-        if then.ends_the_run() && when.reads_a_meter() { OnUnknown::Hold } else { OnUnknown::Ignore }
+        if then.ends_the_run() && when.reads_a_meter() {
+            OnUnknown::Hold
+        } else {
+            OnUnknown::Ignore
+        }
     }
 
     /// The codes whose preset and implied rules this one replaces.
@@ -93,7 +97,8 @@ impl Rule {
 
     /// The rule as it stands in documents.
     pub fn to_json(&self) -> Json {
-        let own = (self.on_unknown != Self::default_on_unknown(&self.when, self.then)).then_some(self.on_unknown);
+        let own = (self.on_unknown != Self::default_on_unknown(&self.when, self.then))
+            .then_some(self.on_unknown);
         RuleFields {
             name: self.name.clone().map(Text),
             when: self.when.clone(),

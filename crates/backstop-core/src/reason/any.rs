@@ -18,10 +18,7 @@ impl<'a> AnyReason<'a> {
             return Self::BuiltIn(built_in);
         }
         let wanted = super::lookup::normalised(code);
-        custom
-            .iter()
-            .find(|reason| reason.code == wanted)
-            .map_or(Self::Unknown(code), Self::Custom)
+        custom.iter().find(|reason| reason.code == wanted).map_or(Self::Unknown(code), Self::Custom)
     }
 
     pub fn code(&self) -> &'a str {
@@ -69,10 +66,9 @@ impl<'a> AnyReason<'a> {
     pub fn next_commands(&self, values: &Values) -> Vec<String> {
         match self {
             Self::BuiltIn(code) => code.reason().next_commands_with(values),
-            Self::Custom(_) | Self::Unknown(_) => GENERIC_COMMANDS
-                .iter()
-                .map(|command| values.fill_command(command))
-                .collect(),
+            Self::Custom(_) | Self::Unknown(_) => {
+                GENERIC_COMMANDS.iter().map(|command| values.fill_command(command)).collect()
+            }
         }
     }
 
@@ -154,11 +150,7 @@ mod tests {
         assert_eq!(reason.title(), "Gone_{value}");
         assert_eq!(reason.family(), None);
         assert_eq!(reason.exit_code(), 1);
-        assert!(
-            reason
-                .diagnosis(&Values::new())
-                .starts_with("`Gone_{value}` is not a reason")
-        );
+        assert!(reason.diagnosis(&Values::new()).starts_with("`Gone_{value}` is not a reason"));
         assert_eq!(reason.next_step(), NextStep::ManualReview);
         assert!(!reason.auto_resumable());
     }

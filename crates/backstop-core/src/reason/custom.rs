@@ -18,30 +18,19 @@ impl CustomReason {
     /// Whether it can stand beside the built-in reasons; else the first thing that is wrong.
     pub fn check(&self) -> Result<(), Problem> {
         if !is_lower_snake_case(&self.code) {
-            return Err(Problem::CodeSpelling {
-                code: self.code.clone(),
-            });
+            return Err(Problem::CodeSpelling { code: self.code.clone() });
         }
         if let Some(built_in) = find(&self.code) {
-            return Err(Problem::CodeTaken {
-                code: self.code.clone(),
-                built_in,
-            });
+            return Err(Problem::CodeTaken { code: self.code.clone(), built_in });
         }
         if self.title.trim().is_empty() {
-            return Err(Problem::TitleMissing {
-                code: self.code.clone(),
-            });
+            return Err(Problem::TitleMissing { code: self.code.clone() });
         }
         if SYSEXITS.contains(&self.exit_code) {
-            return Err(Problem::ExitCodeReserved {
-                exit_code: self.exit_code,
-            });
+            return Err(Problem::ExitCodeReserved { exit_code: self.exit_code });
         }
         if !Family::Custom.contains(self.exit_code) {
-            return Err(Problem::ExitCodeOutOfRange {
-                exit_code: self.exit_code,
-            });
+            return Err(Problem::ExitCodeOutOfRange { exit_code: self.exit_code });
         }
         Ok(())
     }
@@ -87,9 +76,7 @@ fn is_lower_snake_case(code: &str) -> bool {
     code.starts_with(|letter: char| letter.is_ascii_lowercase())
         && code.split('_').all(|word| {
             !word.is_empty()
-                && word
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+                && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         })
 }
 
@@ -177,10 +164,7 @@ mod tests {
 
     #[test]
     fn a_title_is_needed() {
-        let untitled = CustomReason {
-            title: " ".to_owned(),
-            ..reason("said_no", 61)
-        };
+        let untitled = CustomReason { title: " ".to_owned(), ..reason("said_no", 61) };
         assert_eq!(untitled.check().unwrap_err().key(), "title");
     }
 

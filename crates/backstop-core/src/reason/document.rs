@@ -27,11 +27,7 @@ pub fn reference() -> String {
 }
 
 fn row(reason: &Reason) -> String {
-    let aliases: Vec<String> = reason
-        .aliases
-        .iter()
-        .map(|alias| format!("`{alias}`"))
-        .collect();
+    let aliases: Vec<String> = reason.aliases.iter().map(|alias| format!("`{alias}`")).collect();
     let mut row = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(

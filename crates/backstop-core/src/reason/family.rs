@@ -83,9 +83,7 @@ impl Family {
 
     /// Whether `exit_code` belongs to this family.
     pub fn contains(self, exit_code: u8) -> bool {
-        self.exit_codes()
-            .iter()
-            .any(|range| range.contains(&exit_code))
+        self.exit_codes().iter().any(|range| range.contains(&exit_code))
     }
 }
 
@@ -103,9 +101,7 @@ impl FromStr for Family {
         Self::ALL
             .into_iter()
             .find(|family| family.as_str() == wanted)
-            .ok_or_else(|| UnknownFamily {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownFamily { name: name.to_owned() })
     }
 }
 
@@ -126,10 +122,7 @@ mod tests {
     fn names_round_trip_and_match_their_json() {
         for family in Family::ALL {
             assert_eq!(family.as_str().parse(), Ok(family));
-            assert_eq!(
-                family.as_str().to_uppercase().replace('_', "-").parse(),
-                Ok(family)
-            );
+            assert_eq!(family.as_str().to_uppercase().replace('_', "-").parse(), Ok(family));
             assert_eq!(serde_json::to_value(family).unwrap(), family.as_str());
         }
         assert_eq!(
@@ -141,9 +134,7 @@ mod tests {
     #[test]
     fn no_exit_code_has_two_families() {
         for exit_code in 0..=u8::MAX {
-            let owners = Family::ALL
-                .into_iter()
-                .filter(|family| family.contains(exit_code));
+            let owners = Family::ALL.into_iter().filter(|family| family.contains(exit_code));
             assert!(owners.count() <= 1, "{exit_code}");
         }
     }
@@ -177,11 +168,6 @@ mod tests {
     #[case(143, Some(Family::User))]
     #[case(255, Some(Family::User))]
     fn exit_codes_at_the_edges(#[case] exit_code: u8, #[case] owner: Option<Family>) {
-        assert_eq!(
-            Family::ALL
-                .into_iter()
-                .find(|family| family.contains(exit_code)),
-            owner
-        );
+        assert_eq!(Family::ALL.into_iter().find(|family| family.contains(exit_code)), owner);
     }
 }

@@ -46,10 +46,7 @@ impl FromStr for ReasonCode {
     type Err = UnknownReason;
 
     fn from_str(code: &str) -> Result<Self, Self::Err> {
-        find(code).ok_or_else(|| UnknownReason {
-            code: code.to_owned(),
-            nearest: nearest(code),
-        })
+        find(code).ok_or_else(|| UnknownReason { code: code.to_owned(), nearest: nearest(code) })
     }
 }
 
@@ -67,9 +64,7 @@ impl Serialize for ReasonCode {
 
 impl<'de> Deserialize<'de> for ReasonCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -77,13 +72,7 @@ impl<'de> Deserialize<'de> for ReasonCode {
 pub(super) fn normalised(name: &str) -> String {
     name.trim()
         .chars()
-        .map(|letter| {
-            if letter == '-' || letter.is_whitespace() {
-                '_'
-            } else {
-                letter
-            }
-        })
+        .map(|letter| if letter == '-' || letter.is_whitespace() { '_' } else { letter })
         .flat_map(char::to_lowercase)
         .collect()
 }
@@ -94,9 +83,7 @@ pub(super) fn names(reason: &'static Reason) -> impl Iterator<Item = &'static st
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -155,10 +142,7 @@ mod tests {
             "unknown stop reason `No_Progres`; did you mean `no_progress`?"
         );
         assert_eq!(
-            "zzzzzzzzzzzzzzzz"
-                .parse::<ReasonCode>()
-                .unwrap_err()
-                .to_string(),
+            "zzzzzzzzzzzzzzzz".parse::<ReasonCode>().unwrap_err().to_string(),
             "unknown stop reason `zzzzzzzzzzzzzzzz`"
         );
     }

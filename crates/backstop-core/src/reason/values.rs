@@ -23,15 +23,8 @@ impl Values {
     /// - `iterations`: how many have finished.
     /// - `detail`: what the world said (an error, files, what is needed), without a full stop.
     /// - `until`: when a wait ends, as it follows a verb: `at 12:05`.
-    pub const NAMES: &'static [&'static str] = &[
-        "run",
-        "value",
-        "threshold",
-        "raised",
-        "iterations",
-        "detail",
-        "until",
-    ];
+    pub const NAMES: &'static [&'static str] =
+        &["run", "value", "threshold", "raised", "iterations", "detail", "until"];
 
     pub fn new() -> Self {
         Self::default()
@@ -46,9 +39,7 @@ impl Values {
 
     /// Fills a sentence: what is missing is said to be unknown.
     pub fn fill_prose(&self, template: &str) -> String {
-        self.fill(template, |name| {
-            format!("({} unknown)", name.replace('_', " "))
-        })
+        self.fill(template, |name| format!("({} unknown)", name.replace('_', " ")))
     }
 
     /// Fills a command: what is missing is left to the reader in capitals, as in a synopsis.
@@ -62,11 +53,7 @@ impl Values {
         while let Some((before, after)) = rest.split_once('{') {
             filled.push_str(before);
             match placeholder(after) {
-                Some(Placeholder {
-                    name,
-                    instead,
-                    rest: remainder,
-                }) => {
+                Some(Placeholder { name, instead, rest: remainder }) => {
                     match (self.get(name), instead) {
                         (Some(value), _) => filled.push_str(value),
                         (None, Some(words)) => filled.push_str(words),
@@ -116,11 +103,7 @@ fn placeholder(text: &str) -> Option<Placeholder<'_>> {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    is_name.then_some(Placeholder {
-        name,
-        instead,
-        rest,
-    })
+    is_name.then_some(Placeholder { name, instead, rest })
 }
 
 #[cfg(test)]
@@ -165,19 +148,13 @@ mod tests {
             for template in std::iter::once(&reason.diagnosis).chain(reason.next_commands) {
                 for after in template.split('{').skip(1) {
                     let found = placeholder(after).expect("a built-in brace is a placeholder");
-                    assert!(
-                        Values::NAMES.contains(&found.name),
-                        "{}: {}",
-                        reason.code,
-                        found.name
-                    );
+                    assert!(Values::NAMES.contains(&found.name), "{}: {}", reason.code, found.name);
                 }
             }
             let plain = reason.diagnosis_with(&Values::new());
             assert!(!plain.contains("unknown)"), "{}: {plain}", reason.code);
-            let filled = Values::NAMES
-                .iter()
-                .fold(Values::new(), |values, name| values.with(name, "X"));
+            let filled =
+                Values::NAMES.iter().fold(Values::new(), |values, name| values.with(name, "X"));
             for text in [plain, reason.diagnosis_with(&filled)] {
                 assert!(!text.contains(['{', '}', '|']), "{}: {text}", reason.code);
                 assert!(!text.contains("  "), "{}: {text}", reason.code);

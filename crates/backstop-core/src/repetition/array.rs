@@ -15,7 +15,5 @@ pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>, const 
 ) -> Result<[T; N], D::Error> {
     let items = Vec::<T>::deserialize(deserializer)?;
     let length = items.len();
-    items
-        .try_into()
-        .map_err(|_| Error::invalid_length(length, &format!("{N} elements").as_str()))
+    items.try_into().map_err(|_| Error::invalid_length(length, &format!("{N} elements").as_str()))
 }

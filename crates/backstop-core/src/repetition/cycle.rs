@@ -35,10 +35,7 @@ impl Cycles {
 
     /// Forgets all runs; cycles begin after this step.
     pub fn clear(&mut self, step: u64) {
-        *self = Self {
-            after: step,
-            ..Self::default()
-        };
+        *self = Self { after: step, ..Self::default() };
     }
 
     /// The cycle with most full periods, the shortest of them, and its first step.
@@ -48,13 +45,7 @@ impl Cycles {
             let length = period as u32;
             let periods = self.runs[period] / length + 1;
             if periods > best.0.periods.max(1) && several_kinds(ring, period) {
-                best = (
-                    Cycle {
-                        period: length,
-                        periods,
-                    },
-                    self.firsts[period],
-                );
+                best = (Cycle { period: length, periods }, self.firsts[period]);
             }
         }
         best
@@ -64,9 +55,7 @@ impl Cycles {
 /// One step over and over is a streak, not a cycle.
 fn several_kinds(ring: &Ring, period: usize) -> bool {
     let mut pairs = ring.recent(period).map(|entry| entry.pair);
-    pairs
-        .next()
-        .is_some_and(|first| pairs.any(|pair| pair != first))
+    pairs.next().is_some_and(|first| pairs.any(|pair| pair != first))
 }
 
 const SHORTEST: usize = 2;
@@ -83,11 +72,7 @@ mod tests {
         let (mut ring, mut cycles) = (Ring::new(), Cycles::default());
         for (index, byte) in steps.bytes().enumerate() {
             let step = index as u64 + 1;
-            ring.push(Entry {
-                pair: byte.into(),
-                step,
-                ..Entry::default()
-            });
+            ring.push(Entry { pair: byte.into(), step, ..Entry::default() });
             cycles.follow(&ring);
         }
         let (cycle, first) = cycles.best(&ring);

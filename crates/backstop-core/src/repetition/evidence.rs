@@ -44,10 +44,7 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    pub const EMPTY: Self = Self {
-        bytes: [0; LONGEST],
-        length: 0,
-    };
+    pub const EMPTY: Self = Self { bytes: [0; LONGEST], length: 0 };
 
     pub fn new(text: &[u8]) -> Self {
         let mut excerpt = Self::EMPTY;
@@ -134,10 +131,7 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_between_characters() {
-        assert_eq!(
-            Excerpt::new("x".repeat(120).as_bytes()).as_str(),
-            "x".repeat(120)
-        );
+        assert_eq!(Excerpt::new("x".repeat(120).as_bytes()).as_str(), "x".repeat(120));
         let cut = format!("{}…", "é".repeat(58));
         assert_eq!(Excerpt::new("é".repeat(61).as_bytes()).as_str(), cut);
         assert_eq!(Excerpt::new(b"a \x1b[1mb\n\xff").as_str(), "a b ?");

@@ -29,10 +29,7 @@ pub(super) struct Ring {
 
 impl Ring {
     pub fn new() -> Self {
-        Self {
-            entries: [Entry::default(); CAPACITY],
-            pushed: 0,
-        }
+        Self { entries: [Entry::default(); CAPACITY], pushed: 0 }
     }
 
     pub fn push(&mut self, entry: Entry) {
@@ -66,10 +63,7 @@ mod tests {
         let mut ring = Ring::new();
         assert_eq!(ring.ago(0), None);
         for pair in 1..=100 {
-            ring.push(Entry {
-                pair,
-                ..Entry::default()
-            });
+            ring.push(Entry { pair, ..Entry::default() });
         }
         let pairs: Vec<u64> = ring.recent(1000).map(|entry| entry.pair).collect();
         assert_eq!(pairs, (37..=100).rev().collect::<Vec<_>>());

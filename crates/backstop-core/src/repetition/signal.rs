@@ -78,10 +78,7 @@ impl FromStr for Signal {
         Self::ALL
             .into_iter()
             .find(|signal| signal.as_str() == name)
-            .ok_or_else(|| UnknownName {
-                what: "repetition signal",
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownName { what: "repetition signal", name: name.to_owned() })
     }
 }
 
@@ -121,10 +118,7 @@ impl FromStr for Sensitivity {
         Self::ALL
             .into_iter()
             .find(|sensitivity| sensitivity.as_str() == name)
-            .ok_or_else(|| UnknownName {
-                what: "sensitivity",
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownName { what: "sensitivity", name: name.to_owned() })
     }
 }
 
@@ -250,9 +244,7 @@ impl Default for Thresholds {
 
 /// The first signal, in the order of [`Signal`], that is at its threshold.
 pub fn judge(reading: &Reading, thresholds: &Thresholds) -> Option<Signal> {
-    Signal::ALL
-        .into_iter()
-        .find(|&signal| thresholds.met(signal, reading))
+    Signal::ALL.into_iter().find(|&signal| thresholds.met(signal, reading))
 }
 
 /// From this threshold on the score must have held since a nudge.
@@ -273,14 +265,7 @@ mod tests {
     }
 
     fn waited(elapsed_ms: u64, cost_usd: f64) -> Reading {
-        Reading {
-            polling: Polling {
-                count: 2,
-                elapsed_ms,
-                cost_usd,
-            },
-            ..none()
-        }
+        Reading { polling: Polling { count: 2, elapsed_ms, cost_usd }, ..none() }
     }
 
     #[rstest]
@@ -320,26 +305,15 @@ mod tests {
 
     #[test]
     fn a_warning_needs_no_nudge_before_it() {
-        let reading = Reading {
-            score: 1.5,
-            ..Reading::default()
-        };
+        let reading = Reading { score: 1.5, ..Reading::default() };
         let high = Thresholds::for_sensitivity(Sensitivity::High);
         assert_eq!(judge(&reading, &high), Some(Signal::Cusum));
     }
 
     #[test]
     fn what_explains_itself_comes_first() {
-        let reading = Reading {
-            score: 9.0,
-            nudged_steps: 9,
-            pair_streak: 9,
-            ..Reading::default()
-        };
-        assert_eq!(
-            judge(&reading, &Thresholds::default()),
-            Some(Signal::RepeatPair)
-        );
+        let reading = Reading { score: 9.0, nudged_steps: 9, pair_streak: 9, ..Reading::default() };
+        assert_eq!(judge(&reading, &Thresholds::default()), Some(Signal::RepeatPair));
     }
 
     #[test]

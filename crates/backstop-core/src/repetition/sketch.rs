@@ -14,18 +14,11 @@ pub(super) struct Sketch {
 
 impl Sketch {
     pub fn new() -> Self {
-        Self {
-            counts: [0; ROWS * COLUMNS],
-            added: 0,
-        }
+        Self { counts: [0; ROWS * COLUMNS], added: 0 }
     }
 
     pub fn count(&self, key: u64) -> u16 {
-        places(key)
-            .map(|place| self.counts[place])
-            .into_iter()
-            .min()
-            .unwrap_or(0)
+        places(key).map(|place| self.counts[place]).into_iter().min().unwrap_or(0)
     }
 
     /// Counts the key once more. Only the lowest of its counters grow (conservative update), which
@@ -70,11 +63,7 @@ mod tests {
         for number in 0..2000 {
             sketch.add(key(if number % 40 == 0 { 1_000_000 } else { number }));
         }
-        assert!(
-            sketch.count(key(1_000_000)) >= 3,
-            "{}",
-            sketch.count(key(1_000_000))
-        );
+        assert!(sketch.count(key(1_000_000)) >= 3, "{}", sketch.count(key(1_000_000)));
     }
 
     #[test]

@@ -156,11 +156,7 @@ impl State {
             nudged_steps: counts.nudged_steps,
             pair_streak: counts.pair.count,
             action_streak: counts.action.count,
-            error_streak: counts
-                .failing
-                .count
-                .max(counts.error.count)
-                .max(counts.declared.count),
+            error_streak: counts.failing.count.max(counts.error.count).max(counts.declared.count),
             cycle: counts.cycles.best(&self.memory.ring).0,
             messages: counts.messages.count,
             equal_messages: counts.equal_messages.count,
@@ -202,12 +198,8 @@ impl State {
         self.batch.follow(step);
         entry.batch = self.batch.number;
         entry.step = self.steps;
-        let now = Last {
-            entry,
-            failed: step.failed,
-            active_ms: step.active_ms,
-            cost_usd: self.cost_usd,
-        };
+        let now =
+            Last { entry, failed: step.failed, active_ms: step.active_ms, cost_usd: self.cost_usd };
         let before = self.memory.last.replace(now);
         if self.batch.waited == Some(entry.pair) || self.memory.in_batch(before, &entry) {
             return;
@@ -274,8 +266,7 @@ impl Counts {
         if waited {
             self.action.restart(step);
         } else if !(same_action && same_batch && self.action.count > 0) {
-            self.action
-                .follow(same_action && self.action.count > 0, step);
+            self.action.follow(same_action && self.action.count > 0, step);
         }
         if !failed {
             self.failing.clear();
@@ -283,8 +274,7 @@ impl Counts {
             return;
         }
         if !(same_action && same_batch && self.failing.count > 0) {
-            self.failing
-                .follow(same_action && self.failing.count > 0, step);
+            self.failing.follow(same_action && self.failing.count > 0, step);
         }
         let same_error = self.error.count > 0 && entry.error == Some(error_key);
         if entry.error.is_none() {
@@ -296,11 +286,8 @@ impl Counts {
 
     fn add_evidence(&mut self, weight: f64, step: u64, first: u64) {
         self.score = (self.score + weight - DRIFT).max(0.0);
-        self.nudged_steps = if self.score >= NUDGE_SCORE {
-            self.nudged_steps.saturating_add(1)
-        } else {
-            0
-        };
+        self.nudged_steps =
+            if self.score >= NUDGE_SCORE { self.nudged_steps.saturating_add(1) } else { 0 };
         if weight > 0.0 {
             self.repeated.extend(step);
             self.repeated_first = first;
@@ -336,11 +323,7 @@ impl Memory {
     /// the step that first showed it. At most 1.
     fn evidence(&self, entry: &Entry) -> (f64, u64) {
         let mut strongest = (0.0, entry.step);
-        for other in self
-            .ring
-            .recent(EVIDENCE_STEPS)
-            .filter(|other| other.batch != entry.batch)
-        {
+        for other in self.ring.recent(EVIDENCE_STEPS).filter(|other| other.batch != entry.batch) {
             let weight = if entry.result_known && other.pair == entry.pair {
                 1.0
             } else if entry.error.is_some() && other.error == entry.error {
@@ -361,11 +344,8 @@ impl Memory {
 
     /// The step or its error was there before: among the last ones, or often in the long run.
     fn has_seen(&self, entry: &Entry) -> bool {
-        let recently = self
-            .ring
-            .recent(CAPACITY)
-            .filter(|other| other.batch != entry.batch)
-            .any(|other| {
+        let recently =
+            self.ring.recent(CAPACITY).filter(|other| other.batch != entry.batch).any(|other| {
                 (entry.result_known && other.pair == entry.pair)
                     || (entry.error.is_some() && other.error == entry.error)
             });

@@ -63,9 +63,6 @@ mod tests {
         assert_eq!((streak.count, streak.first), (10, 3));
         assert_eq!(streak.steps(), [5, 6, 7, 8, 9, 10, 11, 12]);
         streak.follow(false, 13);
-        assert_eq!(
-            (streak.count, streak.first, streak.steps()),
-            (1, 13, &[13][..])
-        );
+        assert_eq!((streak.count, streak.first, streak.steps()), (1, 13, &[13][..]));
     }
 }

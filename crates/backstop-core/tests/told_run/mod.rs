@@ -14,12 +14,7 @@ pub struct Run {
 
 impl Run {
     pub fn new() -> Self {
-        Self {
-            detector: Detector::new(),
-            active_ms: 0,
-            cost_usd: 0.0,
-            turn: None,
-        }
+        Self { detector: Detector::new(), active_ms: 0, cost_usd: 0.0, turn: None }
     }
 
     fn step(mut self, kind: StepKind, action: &str, result: Option<&str>, failed: bool) -> Self {

@@ -23,18 +23,12 @@ impl Line {
     ///
     /// `gutter` columns are taken by what stands before the line. The span must fit the text.
     pub(super) fn around(text: &str, span: &Span, label: &str, gutter: usize) -> Self {
-        let start = text[..span.start]
-            .rfind('\n')
-            .map_or(0, |newline| newline + 1);
-        let end = text[span.start..]
-            .find('\n')
-            .map_or(text.len(), |newline| span.start + newline);
+        let start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[span.start..].find('\n').map_or(text.len(), |newline| span.start + newline);
         let content_end = start + text[start..end].trim_end_matches('\r').len();
         let content_end = content_end.max(span.start);
         // Lines can be megabytes long; nothing farther away than this can be shown.
-        let near = text
-            .floor_char_boundary(span.start.saturating_sub(REACH))
-            .max(start);
+        let near = text.floor_char_boundary(span.start.saturating_sub(REACH)).max(start);
         let far = text.ceil_char_boundary(span.start + REACH).min(content_end);
         let cells: Vec<Cell> = text[near..far]
             .char_indices()
@@ -50,20 +44,14 @@ impl Line {
         let room = WIDTH.saturating_sub(gutter);
         let before = columns(near, span.start);
         let underlined = columns(span.start, span.end).clamp(1, room / 2);
-        let label_width = if label.is_empty() {
-            0
-        } else {
-            1 + label.width()
-        };
+        let label_width = if label.is_empty() { 0 } else { 1 + label.width() };
         let wanted = before + underlined + label_width.max(DOTS.len());
         let total = columns(near, far);
         // Columns to drop on the left, leaving a little of what comes before the span.
         let mut left = 0;
         if wanted > room || near > start {
             let context = before.min(CONTEXT);
-            left = (wanted + DOTS.len())
-                .saturating_sub(room)
-                .min(before - context);
+            left = (wanted + DOTS.len()).saturating_sub(room).min(before - context);
         }
         let dots_before = left > 0 || near > start;
         let mut available = room - if dots_before { DOTS.len() } else { 0 };
@@ -72,11 +60,7 @@ impl Line {
         let underline = available.saturating_sub(taken).max(1);
         available -= if dots_after { DOTS.len() } else { 0 };
         let mut line = Self {
-            shown: if dots_before {
-                DOTS.to_owned()
-            } else {
-                String::new()
-            },
+            shown: if dots_before { DOTS.to_owned() } else { String::new() },
             end,
             characters: Vec::new(),
             visible: 0..0,
@@ -102,9 +86,7 @@ impl Line {
 
     /// Whether the start of `span` is among what is shown.
     pub(super) fn shows(&self, span: &Span) -> bool {
-        self.characters
-            .iter()
-            .any(|(at, _)| at.contains(&span.start))
+        self.characters.iter().any(|(at, _)| at.contains(&span.start))
     }
 
     /// Where in `shown` the part of `span` stands that is on this line.
@@ -144,25 +126,13 @@ impl Cell {
             '\t' => "    ".to_owned(),
             other => visible(other).to_string(),
         };
-        Self {
-            at: offset..offset + character.len_utf8(),
-            width: shown.width(),
-            shown,
-        }
+        Self { at: offset..offset + character.len_utf8(), width: shown.width(), shown }
     }
 }
 
 /// The text on one line, without characters that would move the cursor or turn the direction.
 pub(super) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|character| {
-            if character == '\n' {
-                ' '
-            } else {
-                visible(character)
-            }
-        })
-        .collect()
+    text.chars().map(|character| if character == '\n' { ' ' } else { visible(character) }).collect()
 }
 
 /// `span` cut to the text and widened to whole characters; a place after the last line's end
@@ -185,11 +155,7 @@ fn visible(character: char) -> char {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
         );
-    if is_harmful || character.width().is_none() {
-        '\u{fffd}'
-    } else {
-        character
-    }
+    if is_harmful || character.width().is_none() { '\u{fffd}' } else { character }
 }
 
 /// How wide the terminal is taken to be.

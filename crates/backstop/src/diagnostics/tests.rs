@@ -47,10 +47,7 @@ fn errors_and_warnings_with_labels_and_hints() {
     --> backstop.toml
      = help: add `max_iterations`
     "#);
-    assert_eq!(
-        summary(&diagnostics, "backstop.toml"),
-        "2 errors, 1 warning in backstop.toml"
-    );
+    assert_eq!(summary(&diagnostics, "backstop.toml"), "2 errors, 1 warning in backstop.toml");
     assert_eq!(summary(&diagnostics[1..2], "a.yaml"), "1 warning in a.yaml");
     assert_eq!(summary(&diagnostics[..1], "a.yaml"), "1 error in a.yaml");
     assert_eq!(summary(&[], "a\u{1b}"), "no errors in a\u{fffd}");
@@ -126,11 +123,8 @@ fn a_related_place_is_labelled_in_the_same_excerpt() {
 
 #[test]
 fn long_lines_are_cut_around_the_place() {
-    let text = format!(
-        "{{{}\"here\": 1{}}}",
-        "\"a\": 0, ".repeat(6_000),
-        ", \"z\": 0".repeat(6_000)
-    );
+    let text =
+        format!("{{{}\"here\": 1{}}}", "\"a\": 0, ".repeat(6_000), ", \"z\": 0".repeat(6_000));
     let span = span_of(&text, "\"here\"");
     insta::assert_snapshot!(show(Diagnostic::error("unknown key `here`", span).label("not known"), &text), @r#"
     error: unknown key `here`

@@ -10,33 +10,22 @@ fn examples(language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
     let blocks = PAGE.split(&fence).skip(1);
     let blocks = blocks.map(|rest| rest.split_once("```").expect("a fence that ends").0);
-    blocks
-        .flat_map(str::lines)
-        .filter(|line| !line.trim().is_empty())
-        .collect()
+    blocks.flat_map(str::lines).filter(|line| !line.trim().is_empty()).collect()
 }
 
 /// Each line ends in a comment that says the answer on the page's sample of facts.
 #[test]
 fn examples_answer_as_the_page_says() {
     let lines = examples("cel");
-    assert!(
-        lines.len() >= 20,
-        "only {} examples were found",
-        lines.len()
-    );
+    assert!(lines.len() >= 20, "only {} examples were found", lines.len());
     for line in lines {
-        let (_, says) = line
-            .rsplit_once("// ")
-            .expect("each example says its answer");
+        let (_, says) = line.rsplit_once("// ").expect("each example says its answer");
         let answer = ask(line, &sample());
         match says {
             "yes" => assert_eq!(answer, Ok(true), "{line}"),
             "no" => assert_eq!(answer, Ok(false), "{line}"),
             other => {
-                let why = other
-                    .strip_prefix("unknown: ")
-                    .expect("yes, no, or unknown: why");
+                let why = other.strip_prefix("unknown: ").expect("yes, no, or unknown: why");
                 assert_eq!(answer, Err(why.to_owned()), "{line}");
             }
         }
@@ -49,20 +38,13 @@ fn refused_examples_are_refused_as_the_page_says() {
     assert!(lines.len() >= 5, "only {} examples were found", lines.len());
     for line in lines {
         let (source, says) = line.rsplit_once(" // ").expect("each example says why");
-        assert_eq!(
-            Expression::compile(source).expect_err(source).message,
-            says,
-            "{source}"
-        );
+        assert_eq!(Expression::compile(source).expect_err(source).message, says, "{source}");
     }
 }
 
 #[test]
 fn the_page_names_every_fact() {
     for name in FACT_NAMES {
-        assert!(
-            PAGE.contains(&format!("| `{name}` |")),
-            "`{name}` is not in the table"
-        );
+        assert!(PAGE.contains(&format!("| `{name}` |")), "`{name}` is not in the table");
     }
 }

@@ -52,11 +52,9 @@ fn on_a_small_stack(work: impl FnOnce() + Send) {
 #[case::comments("//", "", "\n")]
 fn depth_does_not_overflow(#[case] open: &str, #[case] middle: &str, #[case] close: &str) {
     on_a_small_stack(|| {
-        for count in [
-            100_000, 4000, 1000, 500, 300, 256, 255, 200, 128, 127, 100, 64, 60, 40, 33,
-        ]
-        .into_iter()
-        .chain(1..=32)
+        for count in [100_000, 4000, 1000, 500, 300, 256, 255, 200, 128, 127, 100, 64, 60, 40, 33]
+            .into_iter()
+            .chain(1..=32)
         {
             let source = format!("{}{middle}{}", open.repeat(count), close.repeat(count));
             let facts = Facts::default().with("tests", vec![1]);
@@ -80,9 +78,7 @@ fn the_deepest_tree_evaluates_on_a_small_stack() {
 /// Ten thousand names of tests, as large as facts get.
 fn crowd() -> Facts {
     let names = |prefix: &str| {
-        (0..10_000)
-            .map(|n| format!("{prefix}::module_{n}::case"))
-            .collect::<Vec<_>>()
+        (0..10_000).map(|n| format!("{prefix}::module_{n}::case")).collect::<Vec<_>>()
     };
     let tests =
         super::FactValue::from([("passed", names("a").into()), ("failed", names("b").into())]);
@@ -107,35 +103,21 @@ fn a_crowd_is_no_problem_for_one_pass(#[case] source: &str) {
 #[case::absorbed_by_all("tests.failed.all(t, !(t in tests.passed)) && false")]
 fn what_takes_too_long_is_unknown(#[case] source: &str) {
     let why = ask(source, &crowd()).unwrap_err();
-    assert_eq!(
-        why,
-        "the expression took more than 2000000 steps on these facts"
-    );
+    assert_eq!(why, "the expression took more than 2000000 steps on these facts");
 }
 
 #[test]
 fn doubling_ends_at_the_bound() {
     let doublings = ".map(t, t + t)".repeat(24);
     for start in ["['0123456789abcdef']", "[['0123456789abcdef']]"] {
-        let why = ask(
-            &format!("{start}{doublings}.size() == 1"),
-            &Facts::default(),
-        )
-        .unwrap_err();
-        assert_eq!(
-            why,
-            "the expression took more than 2000000 steps on these facts"
-        );
+        let why = ask(&format!("{start}{doublings}.size() == 1"), &Facts::default()).unwrap_err();
+        assert_eq!(why, "the expression took more than 2000000 steps on these facts");
     }
 }
 
 #[test]
 fn a_long_text_ends_at_the_bound() {
     let facts = Facts::default().with("worker", "x".repeat(5_000_000));
-    assert!(
-        ask("worker.matches('y$')", &facts)
-            .unwrap_err()
-            .contains("steps")
-    );
+    assert!(ask("worker.matches('y$')", &facts).unwrap_err().contains("steps"));
     assert_eq!(ask("worker.contains('y')", &facts), Ok(false));
 }

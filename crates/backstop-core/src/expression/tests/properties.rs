@@ -42,10 +42,7 @@ proptest! {
 fn check_span(source: &str) {
     if let Err(error) = Expression::compile(source) {
         let span = error.span.unwrap_or_default();
-        assert!(
-            source.get(span).is_some(),
-            "{source:?}: the span is not inside"
-        );
+        assert!(source.get(span).is_some(), "{source:?}: the span is not inside");
     }
 }
 
@@ -98,22 +95,13 @@ fn condition(depth: u32) -> impl Strategy<Value = String> {
         prop_oneof![
             (pair.clone(), sign(&["+", "-", "*", "/", "%"]))
                 .prop_map(|((left, right), sign)| format!("({left} {sign} {right})")),
-            (
-                pair.clone(),
-                sign(&["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||"])
-            )
+            (pair.clone(), sign(&["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||"]))
                 .prop_map(|((left, right), sign)| format!("({left} {sign} {right})")),
-            (
-                pair.clone(),
-                sign(&["all", "exists", "exists_one", "map", "filter"])
-            )
+            (pair.clone(), sign(&["all", "exists", "exists_one", "map", "filter"]))
                 .prop_map(|((left, right), name)| format!("{left}.{name}(t, {right})")),
             (pair.clone(), sign(&["contains", "startsWith", "endsWith"]))
                 .prop_map(|((left, right), name)| format!("{left}.{name}({right})")),
-            (
-                inner.clone(),
-                sign(&["size", "int", "double", "string", "!", "-"])
-            )
+            (inner.clone(), sign(&["size", "int", "double", "string", "!", "-"]))
                 .prop_map(|(of, name)| format!("{name}({of})")),
             (pair.clone(), inner)
                 .prop_map(|((left, right), condition)| format!("({condition} ? {left} : {right})")),
@@ -131,11 +119,7 @@ fn condition(depth: u32) -> impl Strategy<Value = String> {
 /// A condition whose types mostly fit, so that it mostly has an answer.
 fn truth(depth: u32) -> BoxedStrategy<String> {
     let compared = prop_oneof![
-        (
-            number(2),
-            number(2),
-            sign(&["==", "!=", "<", "<=", ">", ">="])
-        ),
+        (number(2), number(2), sign(&["==", "!=", "<", "<=", ">", ">="])),
         (text(), text(), sign(&["==", "!=", "<", "<=", ">", ">="])),
         (text(), list(), Just("in")),
         (list(), list(), sign(&["==", "!="])),
@@ -164,10 +148,7 @@ fn truth(depth: u32) -> BoxedStrategy<String> {
 
 fn text_test(of: &str) -> impl Strategy<Value = String> + use<> {
     let of = of.to_owned();
-    (
-        sign(&["contains", "startsWith", "endsWith", "matches"]),
-        sign(&["'a'", "'b'", "'ab'"]),
-    )
+    (sign(&["contains", "startsWith", "endsWith", "matches"]), sign(&["'a'", "'b'", "'ab'"]))
         .prop_map(move |(name, part)| format!("{of}.{name}({part})"))
 }
 
@@ -200,28 +181,13 @@ fn number(depth: u32) -> BoxedStrategy<String> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    sign(&[
-        "worker",
-        "'a'",
-        "'ab'",
-        "''",
-        "string(12)",
-        "('a' + worker)",
-        "tests.failed[0]",
-    ])
-    .prop_map(str::to_owned)
+    sign(&["worker", "'a'", "'ab'", "''", "string(12)", "('a' + worker)", "tests.failed[0]"])
+        .prop_map(str::to_owned)
 }
 
 fn list() -> impl Strategy<Value = String> {
-    sign(&[
-        "tests.failed",
-        "tests.passed",
-        "[]",
-        "['a', 'b']",
-        "(tests.failed + ['a'])",
-        "['ab']",
-    ])
-    .prop_map(str::to_owned)
+    sign(&["tests.failed", "tests.passed", "[]", "['a', 'b']", "(tests.failed + ['a'])", "['ab']"])
+        .prop_map(str::to_owned)
 }
 
 fn sign(signs: &'static [&'static str]) -> impl Strategy<Value = &'static str> {

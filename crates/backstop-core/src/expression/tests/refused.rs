@@ -7,9 +7,7 @@ fn refusal(source: &str) -> String {
     let error = Expression::compile(source).expect_err(source);
     let mut shown = error.message;
     if let Some(span) = error.span {
-        let text = source
-            .get(span.clone())
-            .expect("a span is on character boundaries");
+        let text = source.get(span.clone()).expect("a span is on character boundaries");
         shown += &format!(" @ {}..{} {text:?}", span.start, span.end);
     }
     if let Some(hint) = error.hint {
@@ -19,10 +17,7 @@ fn refusal(source: &str) -> String {
 }
 
 fn refusals(sources: &[&str]) -> String {
-    sources
-        .iter()
-        .map(|source| format!("{source:?}: {}\n", refusal(source)))
-        .collect()
+    sources.iter().map(|source| format!("{source:?}: {}\n", refusal(source))).collect()
 }
 
 #[test]
@@ -233,10 +228,7 @@ fn variables_are_roots_in_the_order_of_first_mention() {
     let source = "tests.failed.exists(iterations, iterations == worker) && tests.passed == [] \
                   || quota[failure_class] > 0.5";
     let expression = Expression::compile(source).unwrap();
-    assert_eq!(
-        expression.variables(),
-        ["tests", "worker", "quota", "failure_class"]
-    );
+    assert_eq!(expression.variables(), ["tests", "worker", "quota", "failure_class"]);
     assert_eq!(expression.source(), source);
 }
 
@@ -248,11 +240,7 @@ fn time_is_read_through_three_facts() {
         ("health < 50", true),
         ("iterations > 1 && last_changed_at != null", false),
     ] {
-        assert_eq!(
-            Expression::compile(source).unwrap().reads_time(),
-            reads,
-            "{source}"
-        );
+        assert_eq!(Expression::compile(source).unwrap().reads_time(), reads, "{source}");
     }
 }
 

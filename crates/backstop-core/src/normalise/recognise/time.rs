@@ -22,13 +22,7 @@ pub(super) fn named_stamp(text: Text<'_>) -> Option<usize> {
         }
         None => 0,
     };
-    month_first(text, start).or_else(|| {
-        if start > 0 {
-            day_first(text, start)
-        } else {
-            None
-        }
-    })
+    month_first(text, start).or_else(|| if start > 0 { day_first(text, start) } else { None })
 }
 
 /// `1.23s`, `450ms`, `2m 3s`, `1h2m3s`, `12 seconds`
@@ -71,17 +65,13 @@ fn compact(text: Text<'_>) -> Option<usize> {
         return None;
     }
     let time = text.digits(date + 1, 4, 6)?;
-    text.word(time, b"z")
-        .and_then(|end| ended(text, end))
-        .or_else(|| ended(text, time))
+    text.word(time, b"z").and_then(|end| ended(text, end)).or_else(|| ended(text, time))
 }
 
 /// `15 Jan 2026 12:30:00 GMT`, `15/Jan/2026:12:30:00 +0000`, `15/01/2026`
 fn day_first(text: Text<'_>, start: usize) -> Option<usize> {
     let day = text.number(start, (1, 2), (1, 31))?;
-    let separator = text
-        .at(day)
-        .filter(|byte| matches!(byte, b' ' | b'-' | b'/'))?;
+    let separator = text.at(day).filter(|byte| matches!(byte, b' ' | b'-' | b'/'))?;
     let month = one_of(text, day + 1, &MONTHS).or_else(|| {
         let number = || text.number(day + 1, (1, 2), (1, 12));
         if separator == b'/' { number() } else { None }
@@ -124,11 +114,8 @@ fn clock(text: Text<'_>, start: usize, seconds: Seconds) -> Option<usize> {
         return None;
     }
     let minute = text.number(hour + 1, (2, 2), (0, 59))?;
-    let second = if text.has(minute, b':') {
-        text.number(minute + 1, (2, 2), (0, 60))
-    } else {
-        None
-    };
+    let second =
+        if text.has(minute, b':') { text.number(minute + 1, (2, 2), (0, 60)) } else { None };
     let mut end = second.unwrap_or(minute);
     let mut best = None;
     if second.is_some() || seconds == Seconds::Optional {
@@ -141,11 +128,7 @@ fn clock(text: Text<'_>, start: usize, seconds: Seconds) -> Option<usize> {
         end = fraction;
         best = ended(text, end).or(best);
     }
-    let half = one_of(
-        text,
-        end + usize::from(text.has(end, b' ')),
-        &[b"am", b"pm"],
-    );
+    let half = one_of(text, end + usize::from(text.has(end, b' ')), &[b"am", b"pm"]);
     if let Some(half) = half.and_then(|half| ended(text, half)) {
         return Some(half);
     }

@@ -34,39 +34,31 @@ impl State {
             Signal::Empty => told(signal, &counts.empties, &Excerpt::EMPTY, |times, steps| {
                 format!("the agent answered with nothing {times} in a row ({steps})")
             }),
-            Signal::CompactionLoop => told(
-                signal,
-                &counts.compactions,
-                &Excerpt::EMPTY,
-                |times, steps| {
+            Signal::CompactionLoop => {
+                told(signal, &counts.compactions, &Excerpt::EMPTY, |times, steps| {
                     format!(
                         "the context was condensed {times} with no successful action between \
                          ({steps})"
                     )
-                },
-            ),
+                })
+            }
             Signal::Poll => {
                 let polling = counts.wait.polling();
                 let elapsed = Duration::from_secs(polling.elapsed_ms / 1000);
                 let elapsed = humantime::format_duration(elapsed);
                 let cost = polling.cost_usd;
-                told(
-                    signal,
-                    &counts.wait.steps,
-                    &memory.action,
-                    |times, steps| {
-                        format!(
-                            "`{action}` gave the same result {times} over {elapsed} and ${cost:.2} \
+                told(signal, &counts.wait.steps, &memory.action, |times, steps| {
+                    format!(
+                        "`{action}` gave the same result {times} over {elapsed} and ${cost:.2} \
                          ({steps})"
-                        )
-                    },
-                )
+                    )
+                })
             }
             Signal::Novelty | Signal::Cusum => {
                 let share = counts.seen.count_ones();
                 let score = counts.score;
-                let mut evidence = told(signal, &counts.repeated, &memory.action, |_, steps| {
-                    match signal {
+                let mut evidence =
+                    told(signal, &counts.repeated, &memory.action, |_, steps| match signal {
                         Signal::Novelty => format!(
                             "{share} of the last 8 steps had been there before ({steps}), the \
                              last `{action}`"
@@ -75,8 +67,7 @@ impl State {
                             "steps keep repeating earlier ones, score {score:.2} ({steps}), the \
                              last `{action}`"
                         ),
-                    }
-                });
+                    });
                 evidence.first_step = counts.repeated_first;
                 evidence
             }
@@ -87,11 +78,7 @@ impl State {
         let (counts, memory) = (&self.counts, &self.memory);
         let signal = Signal::RepeatError;
         let action = memory.action.as_str();
-        let most = counts
-            .failing
-            .count
-            .max(counts.error.count)
-            .max(counts.declared.count);
+        let most = counts.failing.count.max(counts.error.count).max(counts.declared.count);
         if counts.failing.count == most {
             told(signal, &counts.failing, &memory.action, |times, steps| {
                 format!("`{action}` failed {times} in a row ({steps})")
@@ -110,12 +97,7 @@ impl State {
 
     fn cycle_evidence(&self) -> Evidence {
         let (cycle, first) = self.counts.cycles.best(&self.memory.ring);
-        let mut steps: Vec<u64> = self
-            .memory
-            .ring
-            .recent(RECENT)
-            .map(|entry| entry.step)
-            .collect();
+        let mut steps: Vec<u64> = self.memory.ring.recent(RECENT).map(|entry| entry.step).collect();
         steps.reverse();
         steps.retain(|&step| step >= first);
         let last = steps.last().copied().unwrap_or(first);

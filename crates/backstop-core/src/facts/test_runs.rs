@@ -46,7 +46,11 @@ mod tests {
     fn counts_decide_where_they_are_given() {
         let mut runs = TestRuns::default();
         let counts = TestCounts { passed: 3, failed: 1, skipped: 0 };
-        assert!(!runs.apply(&Tests { passed: vec!["a".into()], counts: Some(counts), ..Tests::default() }));
+        assert!(!runs.apply(&Tests {
+            passed: vec!["a".into()],
+            counts: Some(counts),
+            ..Tests::default()
+        }));
         assert_eq!((runs.counts.passed, runs.failure_streak), (3, 1));
         assert!(runs.apply(&Tests { passed: vec!["b".into(), "a".into()], ..Tests::default() }));
         assert_eq!((runs.counts.passed, runs.failure_streak), (2, 0));
@@ -56,7 +60,11 @@ mod tests {
     #[test]
     fn a_test_that_also_failed_has_not_passed() {
         let mut runs = TestRuns::default();
-        runs.apply(&Tests { passed: vec!["a".into()], failed: vec!["a".into()], ..Tests::default() });
+        runs.apply(&Tests {
+            passed: vec!["a".into()],
+            failed: vec!["a".into()],
+            ..Tests::default()
+        });
         assert!(!runs.has_passed("a"));
     }
 }

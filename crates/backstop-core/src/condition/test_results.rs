@@ -82,7 +82,9 @@ impl Kind for AllTestsPass {
         let counts = scene.facts.tests.counts;
         match counts.passed.saturating_add(counts.failed) {
             0 => "No tests have run".to_owned(),
-            total if measure.truth.is_met() => format!("All {} pass", counted(total, "test", "tests")),
+            total if measure.truth.is_met() => {
+                format!("All {} pass", counted(total, "test", "tests"))
+            }
             total => format!("{}/{} tests pass", counts.passed, total),
         }
     }
@@ -102,7 +104,11 @@ record! {
 
 impl SpecificTestsPass {
     fn missing<'a>(&'a self, scene: &'a Scene<'_>) -> impl Iterator<Item = &'a str> {
-        self.tests.0.iter().map(|test| test.0.as_str()).filter(|test| !scene.facts.tests.has_passed(test))
+        self.tests
+            .0
+            .iter()
+            .map(|test| test.0.as_str())
+            .filter(|test| !scene.facts.tests.has_passed(test))
     }
 }
 
@@ -141,7 +147,11 @@ impl Kind for SpecificTestsPass {
         }
         let missing: Vec<_> = self.missing(scene).collect();
         let named = missing.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-        let more = if missing.len() > 3 { format!(" and {} more", missing.len() - 3) } else { String::new() };
+        let more = if missing.len() > 3 {
+            format!(" and {} more", missing.len() - 3)
+        } else {
+            String::new()
+        };
         format!("{}/{total} named tests pass, missing: {named}{more}", total - missing.len())
     }
 

@@ -1,0 +1,89 @@
+//! A decision and its grounds.
+
+use serde::Serialize;
+
+use crate::reason::{NextStep, ReasonCode};
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// What to do, why, and everything that was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decision {
+    pub verdict: Verdict,
+    /// The reason's code; every verdict but `continue` has one.
+    pub reason: Option<String>,
+    /// Why, in one sentence.
+    pub message: String,
+    /// The rule that won.
+    pub rule: Option<RuleName>,
+    pub value: Option<f64>,
+    pub threshold: Option<f64>,
+    pub next_step: NextStep,
+    /// Every other rule that fired, in the order in which it would have won.
+    pub also_met: Vec<AlsoMet>,
+    /// How far each rule is.
+    pub progress: Vec<RuleProgress>,
+    /// Rules whose condition could not be evaluated, and why.
+    pub unknown: Vec<UnknownRule>,
+    /// How near the run is to its nearest end, from 0 to 1.
+    pub overall_progress: f64,
+    pub policy_hash: String,
+    pub decided_at: Timestamp,
+}
+
+impl Decision {
+    /// The decision as one line of JSON; the same for the same facts, policy and time.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a decision has only string keys and finite numbers")
+    }
+
+    /// The exit code of a command that ends with this decision.
+    pub fn exit_code(&self, policy: &crate::policy::Policy) -> u8 {
+        match (self.verdict, &self.reason) {
+            (Verdict::Continue | Verdict::Warn | Verdict::Complete, _) => 0,
+            (_, Some(code)) => policy.reason(code).exit_code(),
+            (_, None) => ReasonCode::ConditionMet.reason().exit_code,
+        }
+    }
+}
+
+/// A rule by its place in the effective policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RuleName {
+    pub index: usize,
+    pub name: String,
+    /// When it is met, in plain words.
+    pub when: String,
+}
+
+/// A rule that fired and did not win.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AlsoMet {
+    pub rule: usize,
+    pub name: String,
+    pub verdict: Verdict,
+    pub reason: String,
+    pub message: String,
+    pub value: Option<f64>,
+    pub threshold: Option<f64>,
+    /// It is only watched, never acted on.
+    pub shadow: bool,
+}
+
+/// How far a rule is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RuleProgress {
+    pub rule: usize,
+    pub name: String,
+    pub progress: f64,
+    pub met: bool,
+    pub note: String,
+}
+
+/// A rule that could not be evaluated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnknownRule {
+    pub rule: usize,
+    pub name: String,
+    pub why: String,
+}

@@ -1,0 +1,356 @@
+//! The engine: events and times go in, decisions and the next time to be asked come out.
+//!
+//! Four verbs: [`Engine::handle_event`], [`Engine::handle_timeout`], [`Engine::poll_decision`] and
+//! [`Engine::poll_timeout`]. Extra calls are harmless. A rule is looked at again only when one of
+//! the facts that it reads has changed or its own time has come, so the cost of an event does not
+//! depend on how many rules it does not touch.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+
+use crate::condition::{Condition, Measure, Scene, SilentMeters, Truth};
+use crate::decision::Decision;
+use crate::event::{Event, EventKind};
+use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch};
+use crate::policy::{Policy, Rule};
+use crate::reason;
+use crate::time::{Moment, Timestamp, Wake};
+use crate::verdict::Verdict;
+
+mod deadlines;
+mod marks;
+mod render;
+mod slot;
+
+use deadlines::Deadlines;
+use marks::Marks;
+use slot::Slot;
+
+/// Folds events into facts and decides what they mean under a policy.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    policy: Policy,
+    policy_hash: String,
+    facts: Facts,
+    counted: ProgressKinds,
+    meters: SilentMeters,
+    zone: TimeZone,
+    /// Each rule's condition, with the limits that operators raised.
+    conditions: Vec<Condition>,
+    limits: HealthLimits,
+    measures: Vec<Measure>,
+    /// Rules whose progress changes as time passes: theirs is computed when it is asked for.
+    moving: Vec<bool>,
+    /// The ways in which rules can fire, those that win first.
+    slots: Vec<Slot>,
+    slots_of_rule: Vec<Vec<u32>>,
+    fired: Marks,
+    readers: Vec<Vec<u32>>,
+    readers_of_key: BTreeMap<String, Vec<u32>>,
+    /// Rules with expressions that read the answers to other rules' questions.
+    readers_of_answers: Vec<u32>,
+    stale: Vec<u32>,
+    is_stale: Marks,
+    by_active: Deadlines<std::time::Duration>,
+    by_wall: Deadlines<Timestamp>,
+    now: Moment,
+}
+
+/// What to do, without the words: cheap enough to ask after every event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    pub verdict: Verdict,
+    /// The rule that won, by its place in the effective policy.
+    pub rule: Option<usize>,
+}
+
+impl Engine {
+    pub fn new(policy: Policy) -> Self {
+        Self::with_facts(policy, Facts::default())
+    }
+
+    /// Goes on with facts that were saved, or given directly.
+    pub fn with_facts(policy: Policy, facts: Facts) -> Self {
+        let conditions: Vec<_> = policy.all_rules().map(|rule| rule.when.clone()).collect();
+        let rules = conditions.len();
+        let slots = slot::in_order(&policy);
+        let mut slots_of_rule = vec![Vec::new(); rules];
+        for (position, slot) in (0..).zip(&slots) {
+            slots_of_rule[slot.rule as usize].push(position);
+        }
+        let mut engine = Self {
+            policy_hash: policy.hash(),
+            counted: policy.settings.counted_progress(),
+            meters: SilentMeters::Unknown,
+            zone: TimeZone::UTC,
+            limits: HealthLimits::default(),
+            measures: vec![Measure::plain(false); rules],
+            moving: conditions.iter().map(Condition::moves).collect(),
+            fired: Marks::new(slots.len()),
+            slots,
+            slots_of_rule,
+            readers: readers(&policy),
+            readers_of_key: readers_of_key(&conditions),
+            readers_of_answers: readers_of_answers(&conditions),
+            stale: Vec::with_capacity(rules),
+            is_stale: Marks::new(rules),
+            by_active: Deadlines::new(rules),
+            by_wall: Deadlines::new(rules),
+            now: Moment::default(),
+            policy,
+            facts,
+            conditions,
+        };
+        engine.apply_raises();
+        engine.mark(Watch::ALL);
+        engine.mark_timed();
+        engine
+    }
+
+    /// Sets the zone in which clock times such as "07:00" are meant; UTC without it.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.zone = zone;
+        self
+    }
+
+    /// Takes what was not reported for nothing used, as for a question about stated facts.
+    #[must_use]
+    pub fn with_neutral_meters(mut self) -> Self {
+        self.meters = SilentMeters::Neutral;
+        self
+    }
+
+    /// Takes in an event. `now` stands in for the time of one that carries none.
+    pub fn handle_event(&mut self, event: &Event, now: Timestamp) {
+        let changed = self.facts.fold(event, now, self.counted);
+        match &event.kind {
+            EventKind::Matched(matched) => {
+                let key = if matched.key.is_empty() { &matched.pattern } else { &matched.key };
+                self.mark_key(key);
+            }
+            EventKind::Probe(probe) => self.mark_key(&probe.key),
+            EventKind::Raised(_) => {
+                self.apply_raises();
+                self.mark(changed);
+            }
+            _ => self.mark(changed),
+        }
+    }
+
+    /// Lets time pass. Calling it early or late is harmless.
+    pub fn handle_timeout(&mut self, now: Moment) {
+        self.now.at = self.now.at.max(now.at);
+        self.now.active = self.now.active.max(now.active);
+        while let Some(rule) = self.by_active.pop_due(self.now.active) {
+            self.mark_rule(rule);
+        }
+        while let Some(rule) = self.by_wall.pop_due(self.now.at) {
+            self.mark_rule(rule);
+        }
+    }
+
+    /// What to do now.
+    pub fn decide(&mut self, now: Moment) -> Ruling {
+        self.handle_timeout(now);
+        while let Some(rule) = self.stale.pop() {
+            self.is_stale.set(rule as usize, false);
+            self.look_at(rule);
+        }
+        match self.fired.least().map(|position| self.slots[position]) {
+            Some(slot) => Ruling { verdict: slot.verdict, rule: Some(slot.rule as usize) },
+            None => Ruling { verdict: Verdict::Continue, rule: None },
+        }
+    }
+
+    /// What to do now, with its grounds in words.
+    pub fn poll_decision(&mut self, now: Moment) -> Decision {
+        self.decide(now);
+        render::decision(self)
+    }
+
+    /// When the answer may change by itself, on each clock. Asked before that, no rule that depends
+    /// on time alone has changed. Valid until the next event.
+    pub fn poll_timeout(&self) -> Wake {
+        Wake { at: self.by_wall.soonest(), active: self.by_active.soonest() }
+    }
+
+    /// How far a rule is, from 0 to 1, at the time of the last decision.
+    pub fn progress(&self, rule: usize) -> f64 {
+        self.measure(rule).progress
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub fn policy_hash(&self) -> &str {
+        &self.policy_hash
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Both clocks at a time after the last event, as far as the events tell.
+    pub fn moment(&self, now: Timestamp) -> Moment {
+        self.facts.moment(now)
+    }
+
+    /// The facts by their names, at the time of the last decision.
+    pub fn view(&self) -> View<'_> {
+        View { facts: &self.facts, now: self.now, limits: self.limits }
+    }
+
+    fn measure(&self, rule: usize) -> Measure {
+        if self.moving[rule] {
+            self.conditions[rule].measure(&self.scene())
+        } else {
+            self.measures[rule]
+        }
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            facts: &self.facts,
+            now: self.now,
+            limits: self.limits,
+            meters: self.meters,
+            zone: &self.zone,
+        }
+    }
+
+    /// Evaluates a rule's condition and keeps what follows from it.
+    fn look_at(&mut self, rule: u32) {
+        let scene = self.scene();
+        let condition = &self.conditions[rule as usize];
+        let measure = condition.measure(&scene);
+        let wake = condition.wake(&scene).after(self.now);
+        self.measures[rule as usize] = measure;
+        self.by_active.set(rule, wake.active);
+        self.by_wall.set(rule, wake.at);
+        for position in &self.slots_of_rule[rule as usize] {
+            let fires = self.slots[*position as usize].fires(measure.truth, &self.facts);
+            self.fired.set(*position as usize, fires);
+        }
+    }
+
+    fn mark(&mut self, changed: Watch) {
+        for group in changed.positions() {
+            for position in 0..self.readers[group].len() {
+                self.mark_rule(self.readers[group][position]);
+            }
+        }
+    }
+
+    fn mark_key(&mut self, key: &str) {
+        let bare = key.strip_prefix("sha256:").unwrap_or(key);
+        let readers = self.readers_of_key.get(bare).map_or(0, Vec::len);
+        for position in 0..readers {
+            self.mark_rule(self.readers_of_key[bare][position]);
+        }
+        for position in 0..self.readers_of_answers.len() {
+            self.mark_rule(self.readers_of_answers[position]);
+        }
+    }
+
+    /// Rules that read nothing but the time are in no group.
+    fn mark_timed(&mut self) {
+        for rule in 0..self.conditions.len() {
+            self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn mark_rule(&mut self, rule: u32) {
+        if self.is_stale.insert(rule as usize) {
+            self.stale.push(rule);
+        }
+    }
+
+    /// Works the limits that operators raised into the conditions.
+    fn apply_raises(&mut self) {
+        for (condition, rule) in self.conditions.iter_mut().zip(self.policy.all_rules()) {
+            condition.clone_from(&rule.when);
+            for (code, value) in &self.facts.raises {
+                match &rule.reason {
+                    Some(own) if reason::limit_code(own) == code => condition.raise(*value),
+                    Some(_) => {}
+                    None => raise_named(condition, rule, code, *value),
+                }
+            }
+        }
+        let start = HealthLimits::default();
+        self.limits = self.conditions.iter().fold(start, HealthLimits::with);
+        self.mark_timed();
+    }
+}
+
+/// Raises the parts of a condition whose own reason has this code.
+fn raise_named(
+    condition: &mut Condition,
+    rule: &Rule,
+    code: &str,
+    value: crate::event::LimitValue,
+) {
+    match condition {
+        Condition::All(parts) | Condition::Any(parts) => {
+            parts.iter_mut().for_each(|part| raise_named(part, rule, code, value));
+        }
+        Condition::Not(part) => raise_named(part, rule, code, value),
+        leaf => {
+            if Rule::new(leaf.clone(), Verdict::Stop).replaces().contains(&code) {
+                leaf.raise(value);
+            }
+        }
+    }
+}
+
+/// The rules that read each group of facts.
+fn readers(policy: &Policy) -> Vec<Vec<u32>> {
+    let mut readers = vec![Vec::new(); Watch::GROUPS];
+    for (index, rule) in (0..).zip(policy.all_rules()) {
+        let mut watches = rule.when.watches();
+        if rule.then == Verdict::Recover {
+            watches |= Watch::RECOVERIES;
+        }
+        for group in watches.positions() {
+            readers[group].push(index);
+        }
+    }
+    readers
+}
+
+/// The rules that wait for an answer with each key. A reporter may name the pattern itself.
+fn readers_of_key(conditions: &[Condition]) -> BTreeMap<String, Vec<u32>> {
+    let mut readers: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (index, condition) in (0..).zip(conditions) {
+        for asked in condition.asked() {
+            let key = asked.key();
+            let bare = key.strip_prefix("sha256:").unwrap_or(&key).to_owned();
+            let names = match asked {
+                Condition::OutputPattern(output) => vec![bare, output.pattern.0.clone()],
+                _ => vec![bare],
+            };
+            for name in names {
+                readers.entry(name).or_default().push(index);
+            }
+        }
+    }
+    readers
+}
+
+fn readers_of_answers(conditions: &[Condition]) -> Vec<u32> {
+    (0..)
+        .zip(conditions)
+        .filter(|(_, condition)| condition.reads_all_answers())
+        .map(|(index, _)| index)
+        .collect()
+}
+
+impl Truth {
+    /// Whether a rule on it counts as having been evaluated.
+    pub(crate) const fn is_known(self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
+}

@@ -1,0 +1,99 @@
+//! The ways in which rules can fire, in the order in which they win.
+
+use std::cmp::Reverse;
+
+use crate::condition::{Condition, Truth};
+use crate::facts::Facts;
+use crate::policy::{OnUnknown, Order, Policy, Rule};
+use crate::verdict::Verdict;
+
+/// One way in which a rule can fire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slot {
+    pub(super) rule: u32,
+    pub(super) verdict: Verdict,
+    trigger: Trigger,
+}
+
+/// What makes a rule fire this way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trigger {
+    Met,
+    MetOrUnknown,
+    /// It can't be evaluated, and that must not be taken for "not met".
+    Unknown,
+    /// A full context may still be met by a fresh start, so often.
+    ContextRecoverable(u64),
+    /// A full context has been met by fresh starts often enough.
+    ContextExhausted(u64),
+    /// Stagnation is met by another way once.
+    StagnationRecoverable,
+}
+
+impl Slot {
+    pub(super) fn fires(&self, truth: Truth, facts: &Facts) -> bool {
+        match self.trigger {
+            Trigger::Met => truth == Truth::Yes,
+            Trigger::MetOrUnknown => truth != Truth::No,
+            Trigger::Unknown => truth == Truth::Unknown,
+            Trigger::ContextRecoverable(most) => {
+                truth == Truth::Yes && facts.progress.context_recoveries < most
+            }
+            Trigger::ContextExhausted(most) => {
+                truth == Truth::Yes && facts.progress.context_recoveries >= most
+            }
+            Trigger::StagnationRecoverable => {
+                truth == Truth::Yes && facts.progress.stagnation_recoveries == 0
+            }
+        }
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        self.trigger == Trigger::Unknown
+    }
+
+    pub(super) fn is_exhausted(&self) -> bool {
+        matches!(self.trigger, Trigger::ContextExhausted(_))
+    }
+}
+
+/// Every way in which the policy's rules can fire; the first that does wins.
+pub(super) fn in_order(policy: &Policy) -> Vec<Slot> {
+    let by_severity = policy.order == Order::Severity && !policy.stop_on_first;
+    let mut slots: Vec<(Slot, i32)> = Vec::new();
+    for (index, rule) in (0..).zip(policy.all_rules()).filter(|(_, rule)| !rule.shadow) {
+        for (verdict, trigger) in ways(rule, policy) {
+            slots.push((Slot { rule: index, verdict, trigger }, rule.priority()));
+        }
+    }
+    slots.sort_by_key(|(slot, priority)| {
+        let severity = if by_severity { slot.verdict.severity() } else { 0 };
+        (Reverse(severity), Reverse(*priority), slot.rule)
+    });
+    slots.into_iter().map(|(slot, _)| slot).collect()
+}
+
+fn ways(rule: &Rule, policy: &Policy) -> Vec<(Verdict, Trigger)> {
+    let most = policy.settings.context_recoveries();
+    let mut ways = match (rule.then, &rule.when) {
+        (Verdict::Recover, when) if reads(when, &|c| matches!(c, Condition::ContextUsage(_))) => {
+            vec![
+                (Verdict::Recover, Trigger::ContextRecoverable(most)),
+                (Verdict::Stop, Trigger::ContextExhausted(most)),
+            ]
+        }
+        (Verdict::Recover, when) if reads(when, &|c| matches!(c, Condition::Stagnation(_))) => {
+            vec![(Verdict::Recover, Trigger::StagnationRecoverable)]
+        }
+        (then, _) if rule.on_unknown == OnUnknown::Fire => vec![(then, Trigger::MetOrUnknown)],
+        (then, _) => vec![(then, Trigger::Met)],
+    };
+    if rule.on_unknown == OnUnknown::Hold {
+        ways.push((Verdict::Hold, Trigger::Unknown));
+    }
+    ways
+}
+
+fn reads(when: &Condition, wanted: &dyn Fn(&Condition) -> bool) -> bool {
+    wanted(when) || when.parts().iter().any(|part| reads(part, wanted))
+}

@@ -1,0 +1,106 @@
+//! What works but will surprise.
+
+use super::{Order, Policy, Rule};
+use crate::condition::{Condition, Scene};
+use crate::diagnostic::Diagnostic;
+use crate::facts::Facts;
+use crate::field::Count;
+
+/// Looks at the rules that a document wrote; others are not its author's to change.
+pub(super) fn check(policy: &Policy) -> Vec<Diagnostic> {
+    let written = || policy.rules.iter().filter(|rule| rule.span.is_some() && !rule.shadow);
+    let mut lints = Vec::new();
+    if policy.dialect.is_none() {
+        lints.extend(written().filter_map(fires_on_the_first_sample));
+    }
+    lints.extend(written().filter_map(|rule| met_before_it_starts(policy, rule)));
+    lints.extend(written().filter_map(|rule| never_wins(policy, rule)));
+    lints
+}
+
+/// One of one is a whole: a rate without a minimum fires on its first bad sample.
+fn fires_on_the_first_sample(rule: &Rule) -> Option<Diagnostic> {
+    let (rate, minimum, key, sample) = match &rule.when {
+        Condition::RejectRate(rate) => (rate.above.0, rate.min_units, "min_units", "rejected unit"),
+        Condition::RetryRate(rate) => (rate.above.0, rate.min_units, "min_units", "retried unit"),
+        Condition::ErrorRate(rate) => (rate.at_least.0, rate.min_tasks, "min_tasks", "failed task"),
+        _ => return None,
+    };
+    if minimum != Count(1) || rate >= 1.0 {
+        return None;
+    }
+    let lint = Diagnostic::lint(
+        format!("`{}` fires on the first {sample}", rule.when.type_name()),
+        rule.span.clone(),
+    );
+    Some(lint.label(format!("1 of 1 is 100%; add `{key} = 5`")))
+}
+
+fn met_before_it_starts(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
+    let nothing = Facts::default();
+    let scene = Scene { limits: policy.health_limits(), ..Scene::neutral(&nothing) };
+    if !rule.when.measure(&scene).truth.is_met() {
+        return None;
+    }
+    let lint = Diagnostic::lint(
+        format!("`{}` is met before the first iteration", rule.name()),
+        rule.span.clone(),
+    );
+    Some(lint.label(format!("`{}` would be the verdict before anything happens", rule.then)))
+}
+
+/// Another rule is met whenever this one is, and wins.
+fn never_wins(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
+    let position = policy.rules.iter().position(|other| std::ptr::eq(other, rule))?;
+    let beats = |(other_position, other): &(usize, &Rule)| {
+        *other_position != position
+            && !other.shadow
+            && rank(policy, other, *other_position) > rank(policy, rule, position)
+            && implies(&rule.when, &other.when)
+    };
+    let (_, winner) = policy.rules.iter().enumerate().find(beats)?;
+    let lint = Diagnostic::lint(format!("`{}` can never win", rule.name()), rule.span.clone());
+    let why = format!("`{}` is met whenever this is, and comes first", winner.name());
+    Some(match &winner.span {
+        Some(span) => lint.label("always beaten").related(span.clone(), why),
+        None => lint.label(why),
+    })
+}
+
+/// Who wins among met rules: the greater one.
+fn rank(policy: &Policy, rule: &Rule, position: usize) -> (u8, i32, std::cmp::Reverse<usize>) {
+    let severity = match policy.order {
+        Order::Severity if !policy.stop_on_first => rule.then.severity(),
+        _ => 0,
+    };
+    (severity, rule.priority(), std::cmp::Reverse(position))
+}
+
+/// Whether `other` is certainly met whenever `when` is: the same question with a lower threshold.
+fn implies(when: &Condition, other: &Condition) -> bool {
+    use Condition as C;
+    match (when, other) {
+        (C::MaxIterations(one), C::MaxIterations(other)) => other.count.0 <= one.count.0,
+        (C::MaxDuration(one), C::MaxDuration(other)) => other.duration.0 <= one.duration.0,
+        (C::MaxCost(one), C::MaxCost(other)) => other.usd.0 <= one.usd.0,
+        (C::MaxTokens(one), C::MaxTokens(other)) => {
+            one.cache_reads == other.cache_reads && other.count.0 <= one.count.0
+        }
+        (C::MaxAttempts(one), C::MaxAttempts(other)) => other.count.0 <= one.count.0,
+        (C::ConsecutiveFails(one), C::ConsecutiveFails(other)) => other.count.0 <= one.count.0,
+        (C::ConsecutiveErrors(one), C::ConsecutiveErrors(other)) => {
+            (other.category.is_none() || one.category == other.category)
+                && other.count.0 <= one.count.0
+        }
+        (C::NoProgress(one), C::NoProgress(other)) => other.iterations.0 <= one.iterations.0,
+        (C::Stagnation(one), C::Stagnation(other)) => other.duration.0 <= one.duration.0,
+        (C::TestFailureStreak(one), C::TestFailureStreak(other)) => other.count.0 <= one.count.0,
+        (C::ContextUsage(one), C::ContextUsage(other)) => other.at_least.0 <= one.at_least.0,
+        (C::TopicDrift(one), C::TopicDrift(other)) => other.above.0 <= one.above.0,
+        (C::Health(one), C::Health(other)) => other.below.0 >= one.below.0,
+        (C::All(parts), other) => parts.iter().any(|part| implies(part, other)),
+        (one, C::Any(parts)) => parts.iter().any(|part| implies(one, part)),
+        (C::Never, _) => false,
+        (one, other) => one == other,
+    }
+}

@@ -16,5 +16,6 @@ pub mod normalise;
 pub mod policy;
 pub mod reason;
 pub mod repetition;
+pub mod rerun;
 pub mod time;
 pub mod verdict;

@@ -5,11 +5,12 @@ mod excerpt;
 #[cfg(test)]
 mod tests;
 
+use crate::sanitise::harmless;
 use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use backstop_core::diagnostic::{Diagnostic, Severity, Span};
 use backstop_core::document::line_column;
-use excerpt::{Line, harmless};
+use excerpt::Line;
 
 /// The diagnostics one after the other, each with its excerpt of the file, blank lines between.
 ///

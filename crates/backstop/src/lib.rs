@@ -1,3 +1,52 @@
 //! The command line of backstop.
 
-pub mod diagnostics;
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+mod args;
+mod commands;
+mod diagnostics;
+mod error;
+mod exit_code;
+mod input;
+mod report;
+mod sanitise;
+mod terminal;
+
+use args::Arguments;
+use terminal::Terminal;
+
+/// Runs the command line and answers with its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers; anything else is a usage error, which is never 2: that
+            // is the code of a guard violation.
+            let code = if error.use_stderr() { exit_code::USAGE } else { exit_code::OK };
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    let mut terminal = Terminal::new(arguments.color);
+    let ended = catch_unwind(AssertUnwindSafe(|| commands::run(arguments.command, &mut terminal)));
+    match ended {
+        Ok(Ok(code)) => code.into(),
+        Ok(Err(error)) => {
+            if let Some(message) = error.message() {
+                terminal.remark(&message);
+            }
+            error.exit_code().into()
+        }
+        // A panic has said already where it was; its code must not look like a reason's.
+        Err(_) => exit_code::INTERNAL.into(),
+    }
+}
+
+/// The definitions of all commands and flags, for the reference and the man pages.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}

@@ -111,7 +111,8 @@ impl Kind for ConsecutiveErrors {
     }
 
     fn reason(&self, scene: &Scene<'_>) -> ReasonCode {
-        match scene.facts.errors.last.as_ref().map(|error| error.category) {
+        let latest = scene.facts.errors.last.as_ref().map(|error| error.category);
+        match self.category.or(latest) {
             Some(ErrorCategory::Critical) => ReasonCode::CriticalFailure,
             _ => ReasonCode::Error,
         }

@@ -128,10 +128,15 @@ impl Kind for WorkerEnded {
     const STREAKS: Streaks = Streaks::of(Streak::Worker);
 
     fn describe(&self) -> String {
-        let status = spoken(self.status.name());
+        let status = match self.status {
+            WorkerStatus::Blocked => "is blocked",
+            WorkerStatus::Failed => "fails for good",
+            WorkerStatus::TimedOut => "times out",
+            WorkerStatus::RateLimited => "is rate limited",
+        };
         match self.in_a_row.0 {
-            1 => format!("when the worker is {status}"),
-            many => format!("when the worker is {status} {many} times in a row"),
+            1 => format!("when the worker {status}"),
+            many => format!("when the worker {status} {many} times in a row"),
         }
     }
 

@@ -8,7 +8,8 @@ use crate::verdict::Verdict;
 /// One rule in plain words.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Explained {
-    pub name: String,
+    /// Its own name; none where its condition's type stands for it.
+    pub name: Option<String>,
     pub verdict: Verdict,
     /// When it is met: "after 50 iterations".
     pub when: String,
@@ -46,7 +47,7 @@ pub fn explain(policy: &Policy) -> Vec<Explained> {
         .map(|(position, rule)| {
             let code = rule.reason_code(&scene);
             Explained {
-                name: rule.name().to_owned(),
+                name: rule.name.clone(),
                 verdict: rule.then,
                 when: rule.when.describe(),
                 reason: code.to_owned(),

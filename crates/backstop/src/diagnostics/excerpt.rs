@@ -1,8 +1,9 @@
 //! One line of a file, cut to the width of a terminal and made harmless.
 
+use crate::sanitise::visible;
 use backstop_core::diagnostic::Span;
 use std::ops::Range;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// A line as it is shown.
 #[derive(Debug)]
@@ -130,11 +131,6 @@ impl Cell {
     }
 }
 
-/// The text on one line, without characters that would move the cursor or turn the direction.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|character| if character == '\n' { ' ' } else { visible(character) }).collect()
-}
-
 /// `span` cut to the text and widened to whole characters; a place after the last line's end
 /// becomes that line's end.
 pub(super) fn fit(text: &str, span: &Span) -> Span {
@@ -143,19 +139,6 @@ pub(super) fn fit(text: &str, span: &Span) -> Span {
     let start = if start == text.len() { written } else { start };
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
     start..end
-}
-
-fn visible(character: char) -> char {
-    let is_harmful = character.is_control()
-        || matches!(
-            character,
-            '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-        );
-    if is_harmful || character.width().is_none() { '\u{fffd}' } else { character }
 }
 
 /// How wide the terminal is taken to be.

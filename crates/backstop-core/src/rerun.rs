@@ -1,0 +1,189 @@
+//! The answer of a decision in the form that re-run bots know: camelCase, with fixed words.
+
+use serde::Serialize;
+
+use crate::condition::Condition;
+use crate::decision::Decision;
+use crate::engine::Engine;
+use crate::reason::{NextStep, ReasonCode};
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// What an answer must echo and cannot know by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    pub request_id: String,
+    /// `prod` or `staging`.
+    pub deployment_env: &'static str,
+    pub pr_number: Option<u64>,
+    pub run_id: Option<u64>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    pub schema_version: &'static str,
+    pub request_id: String,
+    pub lawbook_hash: String,
+    pub deployment_env: &'static str,
+    pub target: Target,
+    pub decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<&'static str>,
+    pub reasons: Vec<String>,
+    pub recommended_next_step: &'static str,
+    pub evidence: Evidence,
+    pub metadata: Metadata,
+}
+
+/// What the question was about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    pub pr_number: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<u64>,
+}
+
+/// What the decision was made from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    pub attempt_counts: AttemptCounts,
+    pub thresholds: Thresholds,
+    pub applied_rules: Vec<String>,
+}
+
+/// How often jobs were run again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptCounts {
+    pub current_job_attempts: u64,
+    pub total_pr_attempts: u64,
+}
+
+/// The limits in force; those that the policy does not have are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Thresholds {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_reruns_per_job: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_total_reruns_per_pr: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_wait_minutes_for_green: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cooldown_minutes: Option<f64>,
+}
+
+/// When and by which version it was decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    pub evaluated_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lawbook_version: Option<String>,
+}
+
+impl Answer {
+    /// Puts a decision of this engine into words that re-run bots know.
+    pub fn new(engine: &Engine, decision: &Decision, request: Request) -> Self {
+        let word = word(decision.verdict);
+        let goes_on = word == CONTINUE;
+        let reruns = &engine.facts().reruns;
+        Self {
+            schema_version: "1.0",
+            request_id: request.request_id,
+            lawbook_hash: decision.policy_hash.clone(),
+            deployment_env: request.deployment_env,
+            target: Target { pr_number: request.pr_number, run_id: request.run_id },
+            decision: word,
+            reason_code: decision.reason.as_deref().filter(|_| !goes_on).map(reason_code),
+            reasons: vec![if goes_on { ALL_PASSED.to_owned() } else { decision.message.clone() }],
+            recommended_next_step: next_step(decision.next_step, goes_on),
+            evidence: Evidence {
+                attempt_counts: AttemptCounts {
+                    current_job_attempts: reruns.job_attempts,
+                    total_pr_attempts: reruns.total_attempts,
+                },
+                thresholds: thresholds(engine),
+                applied_rules: vec![applied_rule(engine, decision, goes_on)],
+            },
+            metadata: Metadata {
+                evaluated_at: decision.decided_at,
+                lawbook_version: engine.policy().label.clone(),
+            },
+        }
+    }
+}
+
+const CONTINUE: &str = "CONTINUE";
+const ALL_PASSED: &str = "All stop condition checks passed - safe to continue automation";
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Continue | Verdict::Warn | Verdict::Complete => CONTINUE,
+        Verdict::Retry | Verdict::Recover | Verdict::Ask | Verdict::Hold => "HOLD",
+        Verdict::Stop | Verdict::Kill | Verdict::Fail => "KILL",
+    }
+}
+
+/// The codes that this form has; whatever else stops a re-run is the lawbook's doing.
+fn reason_code(code: &str) -> &'static str {
+    match crate::reason::find(code) {
+        Some(ReasonCode::MaxAttempts) => "MAX_ATTEMPTS",
+        Some(ReasonCode::MaxTotalReruns) => "MAX_TOTAL_RERUNS",
+        Some(ReasonCode::WaitTimeout) => "TIMEOUT",
+        Some(ReasonCode::NonRetriable) => "NON_RETRIABLE",
+        Some(ReasonCode::NoSignalChange) => "NO_SIGNAL_CHANGE",
+        Some(ReasonCode::CooldownActive) => "COOLDOWN_ACTIVE",
+        _ => "LAWBOOK_BLOCK",
+    }
+}
+
+fn next_step(step: NextStep, goes_on: bool) -> &'static str {
+    match step {
+        _ if goes_on => "PROMPT",
+        NextStep::Prompt | NextStep::ManualReview => "MANUAL_REVIEW",
+        NextStep::FixRequired => "FIX_REQUIRED",
+        NextStep::Wait => "WAIT",
+    }
+}
+
+fn applied_rule(engine: &Engine, decision: &Decision, goes_on: bool) -> String {
+    let Some(winner) = decision.rule.as_ref().filter(|_| !goes_on) else {
+        return "all_checks_passed".to_owned();
+    };
+    let key = engine.policy().all_rules().nth(winner.index).and_then(|rule| match rule.when {
+        Condition::FailureClass(_) => Some("blockOnFailureClasses"),
+        Condition::JobAttempts(_) => Some("maxRerunsPerJob"),
+        Condition::TotalAttempts(_) => Some("maxTotalRerunsPerPr"),
+        Condition::NoSignalChange(_) => Some("noSignalChangeThreshold"),
+        Condition::Cooldown(_) => Some("cooldownMinutes"),
+        Condition::Unresolved(_) => Some("maxWaitMinutesForGreen"),
+        _ => None,
+    });
+    key.map_or_else(|| winner.name.clone(), str::to_owned)
+}
+
+fn thresholds(engine: &Engine) -> Thresholds {
+    let minutes = |duration: std::time::Duration| duration.as_secs_f64() / 60.0;
+    let mut thresholds = Thresholds::default();
+    for rule in &engine.policy().rules {
+        match &rule.when {
+            Condition::JobAttempts(limit) => thresholds.max_reruns_per_job = Some(limit.count.0),
+            Condition::TotalAttempts(limit) => {
+                thresholds.max_total_reruns_per_pr = Some(limit.count.0);
+            }
+            Condition::Unresolved(limit) => {
+                thresholds.max_wait_minutes_for_green = Some(minutes(limit.duration.0));
+            }
+            Condition::Cooldown(limit) => {
+                thresholds.cooldown_minutes = Some(minutes(limit.duration.0));
+            }
+            _ => {}
+        }
+    }
+    thresholds
+}

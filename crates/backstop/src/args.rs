@@ -1,0 +1,260 @@
+//! Commands and flags.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::terminal::Colour;
+
+/// Runs an autonomous loop and knows when to stop it.
+#[derive(Debug, Parser)]
+#[command(name = "backstop", version, arg_required_else_help = true, after_help = TOP_EXAMPLES)]
+pub struct Arguments {
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub color: Colour,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Decide once, from facts or a file of events
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArguments),
+    /// Check, show, hash and explain policies
+    #[command(subcommand, after_help = POLICY_EXAMPLES)]
+    Policy(PolicyCommand),
+    /// List stop reasons, or explain one
+    #[command(after_help = REASONS_EXAMPLES)]
+    Reasons(ReasonsArguments),
+    /// Write a commented backstop.toml that fits this directory
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(InitArguments),
+    /// Print a completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell that will read it
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Write one page per command into this directory
+        #[arg(long, value_name = "DIR")]
+        out: Option<std::path::PathBuf>,
+    },
+}
+
+/// Flags of `backstop check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The policy: a file, or preset:NAME [default: the nearest backstop.toml, else preset:default]
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    pub policy: Option<String>,
+    /// Facts as a JSON object; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<String>,
+    /// Events, one JSON object per line; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<String>,
+    /// Decide as of this time, such as 2026-05-04T10:00:00Z [default: now]
+    #[arg(long, value_name = "RFC3339")]
+    pub now: Option<backstop_core::time::Timestamp>,
+    /// Print the decision as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print the answer in another tool's form, as JSON
+    #[arg(long, value_name = "FORM")]
+    pub form: Option<Form>,
+    /// With --form rerun: the pull request that the answer is about
+    #[arg(long, value_name = "NUMBER", requires = "form")]
+    pub pr: Option<u64>,
+    /// With --form rerun: the workflow run that the answer is about
+    #[arg(long, value_name = "NUMBER", requires = "form")]
+    pub run_id: Option<u64>,
+    /// With --form rerun: the request to echo [default: a new one]
+    #[arg(long, value_name = "ID", requires = "form")]
+    pub request_id: Option<String>,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// The camelCase answer that CI re-run bots know
+    Rerun,
+}
+
+/// What to do with a policy.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Look for errors and for what will surprise
+    #[command(after_help = POLICY_CHECK_EXAMPLES)]
+    Check {
+        #[command(flatten)]
+        source: PolicySource,
+        /// Refuse what will surprise, too
+        #[arg(long)]
+        strict: bool,
+        /// Print the findings as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the effective policy, with presets and limits worked in, as TOML
+    #[command(after_help = POLICY_SHOW_EXAMPLES)]
+    Show {
+        #[command(flatten)]
+        source: PolicySource,
+        /// Print JSON instead of TOML
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the hash of the effective policy
+    #[command(after_help = POLICY_HASH_EXAMPLES)]
+    Hash {
+        #[command(flatten)]
+        source: PolicySource,
+    },
+    /// Print the JSON schema of policies, for editors
+    #[command(after_help = POLICY_SCHEMA_EXAMPLES)]
+    Schema,
+    /// Say every rule in plain words, in the order in which it would win
+    #[command(after_help = POLICY_EXPLAIN_EXAMPLES)]
+    Explain {
+        #[command(flatten)]
+        source: PolicySource,
+        /// Print the rules as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which policy a command is about.
+#[derive(Debug, Args)]
+pub struct PolicySource {
+    /// The policy: a file, or preset:NAME [default: the nearest backstop.toml, else preset:default]
+    #[arg(value_name = "FILE|preset:NAME", conflicts_with_all = ["policy", "preset"])]
+    pub file: Option<String>,
+    /// The same, as a flag
+    #[arg(long, value_name = "FILE|preset:NAME", conflicts_with = "preset")]
+    pub policy: Option<String>,
+    /// A built-in rule set
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+}
+
+impl PolicySource {
+    /// The policy's name as other commands take it.
+    pub fn name(&self) -> Option<String> {
+        let preset = self.preset.as_ref().map(|name| format!("preset:{name}"));
+        preset.or_else(|| self.policy.clone()).or_else(|| self.file.clone())
+    }
+}
+
+/// Flags of `backstop reasons`.
+#[derive(Debug, Args)]
+pub struct ReasonsArguments {
+    /// Explain this reason: a code or an alias, in any case
+    pub code: Option<String>,
+    /// Only reasons of this family
+    #[arg(long, value_name = "FAMILY")]
+    pub family: Option<backstop_core::reason::Family>,
+    /// Only reasons after which a run may resume by itself
+    #[arg(long)]
+    pub auto_resumable: bool,
+    /// Print a list of JSON objects
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Print Markdown
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+/// Flags of `backstop init`.
+#[derive(Debug, Args)]
+pub struct InitArguments {
+    /// Replace a backstop.toml that is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print the file instead of writing it
+    #[arg(long)]
+    pub print: bool,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  backstop init                                       a policy for this project
+  backstop policy check                               is it right, will it surprise
+  backstop check --events run.jsonl                   what it says of a recorded run
+  backstop reasons stalled                            what a stop means, and what to do";
+
+const CHECK_EXAMPLES: &str = "\
+Exits 0 for continue, warn and complete, else with the reason's code.
+
+Examples:
+  backstop check --facts facts.json
+  backstop check --policy preset:pipeline --events run.jsonl
+  echo '{\"iterations\": 100}' | backstop check --policy preset:default --facts - --json
+  backstop check --policy lawbook.json --facts pr.json --form rerun --pr 9";
+
+const POLICY_EXAMPLES: &str = "\
+Examples:
+  backstop policy check
+  backstop policy show --preset ralph
+  backstop policy explain backstop.toml";
+
+const POLICY_CHECK_EXAMPLES: &str = "\
+Exits 0, or 78 for errors; with --strict also for warnings.
+
+Examples:
+  backstop policy check
+  backstop policy check manifest.yaml --strict";
+
+const POLICY_SHOW_EXAMPLES: &str = "\
+Examples:
+  backstop policy show
+  backstop policy show --preset moderator > backstop.toml
+  backstop policy show lawbook.json --json";
+
+const POLICY_HASH_EXAMPLES: &str = "\
+Examples:
+  backstop policy hash
+  backstop policy hash preset:default";
+
+const POLICY_SCHEMA_EXAMPLES: &str = "\
+Examples:
+  backstop policy schema > backstop.schema.json
+  then in YAML:  # yaml-language-server: $schema=./backstop.schema.json
+  or in JSON:    { \"$schema\": \"./backstop.schema.json\", \"rule\": [] }";
+
+const POLICY_EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  backstop policy explain
+  backstop policy explain preset:moderator";
+
+const REASONS_EXAMPLES: &str = "\
+Examples:
+  backstop reasons
+  backstop reasons MAX_TICKS
+  backstop reasons --family quality
+  backstop reasons --auto-resumable --json";
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  backstop init
+  backstop init --print";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  backstop completions bash > ~/.local/share/bash-completion/completions/backstop
+  backstop completions zsh > ~/.zfunc/_backstop";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  backstop man | man -l -
+  backstop man --out ~/.local/share/man/man1";

@@ -1,0 +1,131 @@
+//! `backstop check`: one decision, from facts or events.
+
+use std::io::{BufRead as _, Write as _};
+
+use backstop_core::condition::{ClockTime, Condition};
+use backstop_core::decision::Decision;
+use backstop_core::document::MAX_BYTES;
+use backstop_core::engine::Engine;
+use backstop_core::event::Event;
+use backstop_core::facts::{Facts, GivenFacts};
+use backstop_core::policy::Policy;
+use backstop_core::rerun::{Answer, Request};
+use backstop_core::time::Timestamp;
+
+use crate::args::{CheckArguments, Form};
+use crate::error::Error;
+use crate::input;
+use crate::report;
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    if arguments.facts.as_deref() == Some("-") && arguments.events.as_deref() == Some("-") {
+        return Err(Error::Usage(
+            "only one of --facts and --events can be standard input".to_owned(),
+        ));
+    }
+    let source = input::usable_policy(arguments.policy.as_deref(), terminal.colours_errors())?;
+    for note in &source.loaded.notes {
+        terminal.remark(&format!("note: {}: {note}", source.name));
+    }
+    let policy = source.loaded.policy;
+    let now = arguments.now.unwrap_or_else(|| Timestamp::from_jiff(jiff::Timestamp::now()));
+    let facts = match &arguments.facts {
+        Some(path) => given_facts(path)?,
+        None => Facts::default(),
+    };
+    let zone = local_zone(&policy);
+    let mut engine = Engine::with_facts(policy, facts).with_neutral_meters().in_zone(zone);
+    if let Some(path) = &arguments.events {
+        fold_events(path, now, &mut engine)?;
+    }
+    let decision = engine.poll_decision(engine.moment(now));
+    show(arguments, &engine, &decision, terminal)?;
+    Ok(decision.exit_code(engine.policy()))
+}
+
+fn given_facts(path: &str) -> Result<Facts, Error> {
+    let bytes = input::read(path)?;
+    if bytes.len() > MAX_BYTES {
+        let message = format!("is larger than {} MiB; give events instead", MAX_BYTES >> 20);
+        return Err(Error::BadData { place: path.to_owned(), message });
+    }
+    GivenFacts::from_json(&bytes).map(Facts::from).map_err(|error| Error::BadData {
+        place: format!("{path}:{}:{}", error.line, error.column),
+        message: format!("does not hold facts: {error}"),
+    })
+}
+
+/// Folds a file of events, one line at a time, so that its size does not matter.
+fn fold_events(path: &str, now: Timestamp, engine: &mut Engine) -> Result<(), Error> {
+    let mut lines = input::open(path)?;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let length = lines
+            .read_until(b'\n', &mut line)
+            .map_err(|source| Error::NoInput { path: path.to_owned(), source })?;
+        if length == 0 {
+            break;
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let event = Event::from_json(text).map_err(|error| Error::BadData {
+            place: format!("{path}:{number}:{}", error.column),
+            message: format!("is not an event: {error}"),
+        })?;
+        engine.handle_event(&event, now);
+    }
+    Ok(())
+}
+
+fn show(
+    arguments: &CheckArguments,
+    engine: &Engine,
+    decision: &Decision,
+    terminal: &mut Terminal,
+) -> Result<(), Error> {
+    match arguments.form {
+        Some(Form::Rerun) => {
+            let answer = Answer::new(engine, decision, request(arguments, decision));
+            let text = serde_json::to_string_pretty(&answer).map_err(std::io::Error::from)?;
+            writeln!(terminal.out, "{text}")?;
+        }
+        None if arguments.json => writeln!(terminal.out, "{}", decision.to_json())?,
+        None => write!(terminal.out, "{}", report::decision(engine, decision))?,
+    }
+    Ok(())
+}
+
+fn request(arguments: &CheckArguments, decision: &Decision) -> Request {
+    let production =
+        std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
+    Request {
+        request_id: arguments.request_id.clone().unwrap_or_else(|| new_request_id(decision)),
+        deployment_env: if production { "prod" } else { "staging" },
+        pr_number: arguments.pr,
+        run_id: arguments.run_id,
+    }
+}
+
+/// Unique enough to find one line in a log: the time and the process.
+fn new_request_id(decision: &Decision) -> String {
+    format!("req-{:x}-{:x}", decision.decided_at.as_nanos(), std::process::id())
+}
+
+/// The machine's zone, looked up only for policies that name a time of day, since that reads files.
+fn local_zone(policy: &Policy) -> jiff::tz::TimeZone {
+    fn names_a_time_of_day(condition: &Condition) -> bool {
+        match condition {
+            Condition::WallClock(clock) => matches!(clock.at, ClockTime::Daily(_)),
+            other => other.parts().iter().any(names_a_time_of_day),
+        }
+    }
+    if policy.all_rules().any(|rule| names_a_time_of_day(&rule.when)) {
+        jiff::tz::TimeZone::system()
+    } else {
+        jiff::tz::TimeZone::UTC
+    }
+}

@@ -1,0 +1,21 @@
+//! Every exit code that is not a stop reason's.
+//!
+//! Reasons have the codes of the registry (`backstop reasons`). backstop's own faults use the
+//! conventional codes of `sysexits.h`, so that they can't be mistaken for a reason.
+
+/// It did what was asked, and nothing has to stop.
+pub const OK: u8 = 0;
+/// The command line can't be understood.
+pub const USAGE: u8 = 64;
+/// Facts or events can't be understood.
+pub const BAD_DATA: u8 = 65;
+/// A file that was named can't be read.
+pub const NO_INPUT: u8 = 66;
+/// backstop itself has a fault.
+pub const INTERNAL: u8 = 70;
+/// A file can't be created.
+pub const CANNOT_CREATE: u8 = 73;
+/// Reading or writing failed.
+pub const IO: u8 = 74;
+/// The policy can't be used.
+pub const CONFIGURATION: u8 = 78;

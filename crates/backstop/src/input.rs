@@ -1,0 +1,121 @@
+//! Files that commands read.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use backstop_core::diagnostic::Diagnostic;
+use backstop_core::document::{MAX_BYTES, Syntax};
+use backstop_core::policy::{Loaded, Policy, Preset};
+
+use crate::diagnostics;
+use crate::error::Error;
+
+/// Opens a file, or standard input for `-`.
+pub fn open(path: &str) -> Result<Box<dyn BufRead>, Error> {
+    if path == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    Ok(Box::new(BufReader::with_capacity(READ_BUFFER, file)))
+}
+
+/// Reads a whole file, or standard input for `-`, up to one byte more than a policy may have: who
+/// reads it refuses what is too large.
+pub fn read(path: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    open(path)?
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| Error::NoInput { path: path.to_owned(), source })?;
+    Ok(bytes)
+}
+
+/// A policy and where it came from.
+#[derive(Debug)]
+pub struct Source {
+    pub loaded: Loaded,
+    /// The file's name, or `preset:NAME`.
+    pub name: String,
+    /// The text of the file; none for a preset.
+    pub text: Option<String>,
+}
+
+/// A policy that can't be used: what is wrong with it, and the text that the findings point into.
+#[derive(Debug)]
+pub struct Refused {
+    pub name: String,
+    pub text: String,
+    pub findings: Vec<Diagnostic>,
+}
+
+impl Refused {
+    /// The findings as they are shown, with a line that sums them up.
+    pub fn render(&self, colour: bool) -> String {
+        let findings = diagnostics::render(&self.findings, &self.name, &self.text, colour);
+        format!("{findings}\n{}", diagnostics::summary(&self.findings, &self.name))
+    }
+}
+
+/// Loads a policy: the one that was named, else the nearest `backstop.toml`, else preset `default`.
+pub fn policy(named: Option<&str>) -> Result<Result<Source, Refused>, Error> {
+    match named {
+        Some(name) => match name.strip_prefix("preset:") {
+            Some(preset) => preset_named(preset).map(Ok),
+            None => policy_file(name),
+        },
+        None => match nearest_policy() {
+            Some(path) => policy_file(&path),
+            None => preset_named(Preset::Default.name()).map(Ok),
+        },
+    }
+}
+
+/// Loads a policy; one that can't be used is an error.
+pub fn usable_policy(named: Option<&str>, colour: bool) -> Result<Source, Error> {
+    policy(named)?.map_err(|refused| Error::Policy(refused.render(colour)))
+}
+
+fn preset_named(name: &str) -> Result<Source, Error> {
+    let Some(preset) = Preset::named(name) else {
+        let names = Preset::ALL.map(Preset::name);
+        let hint = match backstop_core::diagnostic::nearest(name, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("presets: {}", names.join(", ")),
+        };
+        return Err(Error::Usage(format!("unknown preset `{name}`\n\nhint: {hint}")));
+    };
+    let loaded = Loaded { policy: Policy::preset(preset), lints: Vec::new(), notes: Vec::new() };
+    Ok(Source { loaded, name: format!("preset:{}", preset.name()), text: None })
+}
+
+fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
+    let bytes = read(path)?;
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    let syntax = extension
+        .and_then(Syntax::from_extension)
+        .unwrap_or_else(|| Syntax::detect(&String::from_utf8_lossy(&bytes)));
+    Ok(match Policy::load(&bytes, syntax) {
+        Ok(loaded) => Ok(Source { loaded, name: path.to_owned(), text: Some(text()) }),
+        Err(findings) => Err(Refused { name: path.to_owned(), text: text(), findings }),
+    })
+}
+
+/// `backstop.toml` in the working directory or the nearest one above.
+fn nearest_policy() -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let found =
+        here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(|path| path.is_file())?;
+    let shown = found.strip_prefix(&here).unwrap_or(&found);
+    Some(shown.to_string_lossy().into_owned())
+}
+
+/// The name of a project's policy.
+pub const POLICY_FILE: &str = "backstop.toml";
+
+const READ_BUFFER: usize = 256 * 1024;

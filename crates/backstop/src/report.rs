@@ -1,0 +1,7 @@
+//! Reports for people.
+
+mod decision;
+mod table;
+
+pub use decision::decision;
+pub use table::{columns, wrapped};

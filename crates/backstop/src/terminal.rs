@@ -1,0 +1,53 @@
+//! Where output goes: data to standard output, everything else to standard error, with colour only
+//! where somebody can see it.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anstream::AutoStream;
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// The two outputs of a command.
+#[derive(Debug)]
+pub struct Terminal {
+    pub out: AutoStream<io::Stdout>,
+    pub err: AutoStream<io::Stderr>,
+    colour: Colour,
+}
+
+impl Terminal {
+    pub fn new(colour: Colour) -> Self {
+        let choice = match colour {
+            Colour::Auto => anstream::ColorChoice::Auto,
+            Colour::Always => anstream::ColorChoice::Always,
+            Colour::Never => anstream::ColorChoice::Never,
+        };
+        Self {
+            out: AutoStream::new(io::stdout(), choice),
+            err: AutoStream::new(io::stderr(), choice),
+            colour,
+        }
+    }
+
+    /// Whether standard error shows colour.
+    pub fn colours_errors(&self) -> bool {
+        match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
+    /// Says something beside the data; a closed standard error is nobody's fault.
+    pub fn remark(&mut self, text: &str) {
+        let _ = writeln!(self.err, "{text}");
+    }
+}

@@ -11,17 +11,21 @@ use backstop_core::policy::{Loaded, Policy, Preset};
 use crate::diagnostics;
 use crate::error::Error;
 
-/// Opens a file, or standard input for `-`.
-pub fn open(path: &str) -> Result<Box<dyn BufRead>, Error> {
+/// Opens a file, or standard input for `-`, to be read line by line.
+pub fn lines(path: &str) -> Result<impl BufRead, Error> {
+    Ok(BufReader::with_capacity(READ_BUFFER, open(path)?))
+}
+
+fn open(path: &str) -> Result<Box<dyn Read>, Error> {
     if path == "-" {
-        return Ok(Box::new(BufReader::new(io::stdin())));
+        return Ok(Box::new(io::stdin()));
     }
     let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {
         return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    Ok(Box::new(BufReader::with_capacity(READ_BUFFER, file)))
+    Ok(Box::new(file))
 }
 
 /// Reads a whole file, or standard input for `-`, up to one byte more than a policy may have: who
@@ -118,4 +122,4 @@ fn nearest_policy() -> Option<String> {
 /// The name of a project's policy.
 pub const POLICY_FILE: &str = "backstop.toml";
 
-const READ_BUFFER: usize = 256 * 1024;
+const READ_BUFFER: usize = 64 * 1024;

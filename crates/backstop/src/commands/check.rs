@@ -58,7 +58,7 @@ fn given_facts(path: &str) -> Result<Facts, Error> {
 
 /// Folds a file of events, one line at a time, so that its size does not matter.
 fn fold_events(path: &str, now: Timestamp, engine: &mut Engine) -> Result<(), Error> {
-    let mut lines = input::open(path)?;
+    let mut lines = input::lines(path)?;
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();

@@ -13,7 +13,7 @@ use crate::event::{
     Tasks, VerificationOutcome,
 };
 use crate::reason;
-use crate::repetition::{Detector, Reading, Step, StepKind};
+use crate::repetition::{Detector, Reading, Signal, Step, StepKind};
 use crate::time::{Moment, Timestamp, millis};
 use crate::verdict::Verdict;
 
@@ -62,7 +62,7 @@ pub struct Facts {
     pub(crate) cycles: cycles::Cycles,
     pub(crate) drift: Option<f64>,
     /// Absent until the first action, so that runs without an adapter don't carry it.
-    repetition: Option<Box<Detector>>,
+    repetition: Option<Detector>,
     pub(crate) reruns: reruns::Reruns,
     pub(crate) guards: people::Guards,
     pub(crate) verification: Option<VerificationOutcome>,
@@ -127,7 +127,7 @@ impl Facts {
                 self.context = Some(context.clone());
                 Watch::CONTEXT
             }
-            EventKind::Error(error) => {
+            EventKind::ErrorSeen(error) => {
                 self.errors.apply(error);
                 self.overrides.forget_errors();
                 let seen = error.signature.as_deref().unwrap_or(&error.message);
@@ -217,7 +217,7 @@ impl Facts {
                 self.progress.recovered(recovered.kind);
                 Watch::RECOVERIES
             }
-            EventKind::Decision(decided) => {
+            EventKind::Decided(decided) => {
                 self.decided(decided);
                 Watch::NONE
             }
@@ -331,7 +331,7 @@ impl Facts {
     }
 
     fn detector(&mut self) -> &mut Detector {
-        self.repetition.get_or_insert_with(|| Box::new(Detector::new()))
+        self.repetition.get_or_insert_with(Detector::new)
     }
 
     /// Both clocks at a time after the last event, as far as the events tell.
@@ -346,11 +346,12 @@ impl Facts {
 
     /// The repetition detector's state; none before the first action or error.
     pub(crate) fn repetition(&self) -> Option<Reading> {
-        self.repetition.as_deref().map(Detector::reading)
+        self.repetition.as_ref().map(Detector::reading)
     }
 
-    pub(crate) fn repetition_evidence(&self) -> Option<String> {
-        self.repetition.as_deref().map(|detector| detector.evidence().to_string())
+    /// What speaks for a signal, in one sentence.
+    pub(crate) fn repetition_evidence(&self, signal: Signal) -> Option<String> {
+        self.repetition.as_ref().map(|detector| detector.evidence_for(signal).sentence)
     }
 
     /// Finished units that took more than one attempt, of all that finished.

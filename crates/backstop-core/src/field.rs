@@ -1,6 +1,8 @@
 //! The fields of a policy's tables: each type reads itself from a document with a clear refusal,
 //! writes itself back, and describes itself for editors.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::diagnostic::{Diagnostic, Span, nearest};
@@ -15,11 +17,19 @@ pub(crate) use record::record;
 pub use types::{Command, Count, Money, OneOrMany, Pause, Period, Rate, SetOf, Text};
 
 /// What is wrong with a document, as it is found while reading it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Findings {
     pub list: Vec<Diagnostic>,
+    /// The document's text, for those who know better than its parser where an error is.
+    pub(crate) text: Arc<str>,
     /// How deep the condition that is being read lies inside others.
     pub(crate) depth: usize,
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Self { list: Vec::new(), text: Arc::from(""), depth: 0 }
+    }
 }
 
 impl Findings {
@@ -190,5 +200,13 @@ pub(crate) fn unknown_choice(text: &str, key: &str, names: &[&str], node: &Node)
     match nearest(text, names.iter().copied()) {
         Some(near) => error.label(format!("did you mean `{near}`?")),
         None => error.hint(format!("`{key}` is one of {}", listed(names.iter().copied()))),
+    }
+}
+
+/// A field's key in documents: its name in Rust, without the mark of a raw identifier.
+pub(crate) const fn key_name(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::errors::LastError;
-use super::{Facts, people, progress, reruns, units};
+use super::{Facts, people, reruns};
 use crate::event::{
     Context, DecodeError, ErrorCategory, Guard, GuardKind, Matched, Probe, Quota, ReviewOutcome,
     SignalKind, Tasks, Tests, VerificationOutcome, WorkerStatus, number,
@@ -196,10 +196,6 @@ impl From<GivenFacts> for Facts {
             signal: given.signal,
             reruns: reruns(&given),
             reviews: given.review.as_ref().map(reviews).unwrap_or_default(),
-            progress: progress::ProgressMade {
-                iterations_since: given.iterations_since_progress,
-                ..progress::ProgressMade::default()
-            },
             overrides: Overrides {
                 retry_rate: given.retry_rate,
                 reject_rate: given.reject_rate,
@@ -214,6 +210,7 @@ impl From<GivenFacts> for Facts {
         facts.give_units(&given);
         facts.give_errors(&given);
         facts.give_seen(&given);
+        facts.progress.iterations_since = given.iterations_since_progress;
         if let Some(age) = given.progress_age_ms {
             facts.progress.count_age_from(facts.clock.active());
             facts.progress.age_then = Duration::from_millis(age);
@@ -257,11 +254,8 @@ impl Facts {
     }
 
     fn give_units(&mut self, given: &GivenFacts) {
-        self.units = units::Units {
-            attempts: given.attempts,
-            consecutive_fails: given.consecutive_fails,
-            ..units::Units::default()
-        };
+        self.units.attempts = given.attempts;
+        self.units.consecutive_fails = given.consecutive_fails;
         if let Some(counts) = &given.units {
             self.units.total = counts.total;
             self.units.approved = counts.approved;

@@ -70,17 +70,17 @@ macro_rules! record {
         $crate::field::record!(@keys [$($done),*] $($rest)*)
     };
     (@keys [$($done:expr),*] $mode:ident $field:ident $($rest:tt)*) => {
-        $crate::field::record!(@keys [$($done,)* stringify!($field)] $($rest)*)
+        $crate::field::record!(@keys [$($done,)* $crate::field::key_name(stringify!($field))] $($rest)*)
     };
 
     (@read required $field:ident, $type:ty, $table:ident, $place:ident, $findings:ident) => {
-        $crate::field::required::<$type>($table, $place, stringify!($field), $findings)
+        $crate::field::required::<$type>($table, $place, $crate::field::key_name(stringify!($field)), $findings)
     };
     (@read optional $field:ident, $type:ty, $table:ident, $place:ident, $findings:ident) => {
-        $crate::field::optional::<$type>($table, stringify!($field), $findings)
+        $crate::field::optional::<$type>($table, $crate::field::key_name(stringify!($field)), $findings)
     };
     (@read default $field:ident, $type:ty, $table:ident, $place:ident, $findings:ident, $default:expr) => {
-        $crate::field::optional::<$type>($table, stringify!($field), $findings)
+        $crate::field::optional::<$type>($table, $crate::field::key_name(stringify!($field)), $findings)
             .map(|value| value.unwrap_or_else(|| $default))
     };
     (@read derived $field:ident, $type:ty, $table:ident, $place:ident, $findings:ident) => {
@@ -88,37 +88,37 @@ macro_rules! record {
     };
 
     (@write required $field:ident, $self:ident, $into:ident) => {
-        $into.insert(stringify!($field).to_owned(), $crate::field::Field::write(&$self.$field));
+        $into.insert($crate::field::key_name(stringify!($field)).to_owned(), $crate::field::Field::write(&$self.$field));
     };
     (@write optional $field:ident, $self:ident, $into:ident) => {
         if let Some(value) = &$self.$field {
-            $into.insert(stringify!($field).to_owned(), $crate::field::Field::write(value));
+            $into.insert($crate::field::key_name(stringify!($field)).to_owned(), $crate::field::Field::write(value));
         }
     };
     (@write default $field:ident, $self:ident, $into:ident, $default:expr) => {
         if $self.$field != $default {
-            $into.insert(stringify!($field).to_owned(), $crate::field::Field::write(&$self.$field));
+            $into.insert($crate::field::key_name(stringify!($field)).to_owned(), $crate::field::Field::write(&$self.$field));
         }
     };
     (@write derived $field:ident, $self:ident, $into:ident) => {};
 
     (@schema required $field:ident, $type:ty, $properties:ident, $required:ident, $doc:expr) => {
-        $required.push(stringify!($field).into());
+        $required.push($crate::field::key_name(stringify!($field)).into());
         $properties.insert(
-            stringify!($field).to_owned(),
+            $crate::field::key_name(stringify!($field)).to_owned(),
             $crate::field::described(<$type as $crate::field::Field>::schema(), $doc, None),
         );
     };
     (@schema optional $field:ident, $type:ty, $properties:ident, $required:ident, $doc:expr) => {
         $properties.insert(
-            stringify!($field).to_owned(),
+            $crate::field::key_name(stringify!($field)).to_owned(),
             $crate::field::described(<$type as $crate::field::Field>::schema(), $doc, None),
         );
     };
     (@schema default $field:ident, $type:ty, $properties:ident, $required:ident, $doc:expr, $default:expr) => {
         let default: $type = $default;
         $properties.insert(
-            stringify!($field).to_owned(),
+            $crate::field::key_name(stringify!($field)).to_owned(),
             $crate::field::described(
                 <$type as $crate::field::Field>::schema(),
                 $doc,

@@ -17,6 +17,18 @@ pub fn find(code: &str) -> Option<ReasonCode> {
     })
 }
 
+/// The code under which a limit is raised: short names and aliases stand for their reason's code,
+/// and a policy's own code for itself.
+pub fn limit_code(limit: &str) -> &str {
+    match limit {
+        "iterations" => ReasonCode::MaxIterations.as_str(),
+        "duration" => ReasonCode::Timeout.as_str(),
+        "tokens" => ReasonCode::TokenLimit.as_str(),
+        "cost_usd" => ReasonCode::CostLimit.as_str(),
+        other => find(other).map_or(other, |code| code.as_str()),
+    }
+}
+
 /// The code or alias that was most likely meant, for a message about an unknown one.
 pub fn nearest(code: &str) -> Option<&'static str> {
     diagnostic::nearest(&normalised(code), all().iter().flat_map(names))

@@ -1,0 +1,312 @@
+//! Conditions on what the world shows: output, files, scripts. Others look; they answer by events.
+
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use regex::{Regex, RegexBuilder};
+
+use super::kind::Kind;
+use super::measure::{Measure, Scene, Truth};
+use super::words::quoted;
+use crate::diagnostic::Diagnostic;
+use crate::document::{Node, Value};
+use crate::facts::Watch;
+use crate::field::{Findings, Period, Text, choices, record};
+use crate::reason::ReasonCode;
+
+/// Whose output a pattern is looked for in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputSource {
+    Any,
+    Assistant,
+    Result,
+}
+
+choices! {
+    OutputSource {
+        "any" => Any,
+        "assistant" => Assistant,
+        "result" => Result,
+    }
+}
+
+/// Since when output counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    Iteration,
+    Run,
+}
+
+choices! {
+    Since {
+        "iteration" => Iteration,
+        "run" => Run,
+    }
+}
+
+record! {
+    /// A pattern in the output.
+    pub struct OutputPattern {
+        /// A text, or a regular expression.
+        required pattern: Text,
+        /// Whether the pattern is a regular expression.
+        default is_regex: bool = false,
+        /// Where to look: all output, only what the agent itself says, or only its final result.
+        default r#in: OutputSource = OutputSource::Any,
+        /// Whether output of earlier iterations counts too.
+        default since: Since = Since::Iteration,
+        derived regex: CompiledRegex,
+        derived key: String,
+    }
+}
+
+impl OutputPattern {
+    fn found(&self, scene: &Scene<'_>) -> bool {
+        let patterns = &scene.facts.patterns;
+        patterns.has_matched(&self.key, &self.pattern.0, self.since == Since::Run)
+            || patterns.recent_output.as_deref().is_some_and(|output| self.matches(output))
+    }
+
+    fn matches(&self, output: &str) -> bool {
+        match &self.regex.0 {
+            Some(regex) => regex.is_match(output),
+            None => output.contains(&self.pattern.0),
+        }
+    }
+}
+
+impl Kind for OutputPattern {
+    const TYPE: &'static str = "output_pattern";
+    const PRIORITY: i32 = 50;
+    const WATCHES: Watch = Watch::MATCHED;
+
+    fn prepare(&mut self, node: &Node, findings: &mut Findings) {
+        self.key = super::key_of(self);
+        if !self.is_regex {
+            return;
+        }
+        match RegexBuilder::new(&self.pattern.0).size_limit(LARGEST_REGEX).build() {
+            Ok(regex) => self.regex = CompiledRegex(Some(regex)),
+            Err(error) => {
+                let span = value_span(node, "pattern");
+                findings.push(
+                    Diagnostic::error("`pattern` is not a regular expression", span)
+                        .label(last_line(&error.to_string())),
+                );
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        let verb = if self.is_regex { "matches" } else { "contains" };
+        let place = match self.r#in {
+            OutputSource::Any => "output",
+            OutputSource::Assistant => "what the agent says",
+            OutputSource::Result => "the agent's result",
+        };
+        format!("when {place} {verb} {}", quoted(&self.pattern.0))
+    }
+
+    fn measure(&self, scene: &Scene<'_>) -> Measure {
+        Measure::plain(self.found(scene))
+    }
+
+    fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
+        let verb = if self.is_regex { "match" } else { "contain" };
+        let not = if measure.truth.is_met() { "does" } else { "does not" };
+        format!("Output {not} {verb} {}", quoted(&self.pattern.0))
+    }
+
+    fn reason(&self, _: &Scene<'_>) -> ReasonCode {
+        ReasonCode::ConditionMet
+    }
+}
+
+record! {
+    /// A file or directory exists.
+    pub struct FileCreated {
+        /// Its path, from the working directory.
+        required path: Text,
+        /// Whether the path may leave the working directory.
+        default outside: bool = false,
+        derived key: String,
+    }
+}
+
+impl Kind for FileCreated {
+    const TYPE: &'static str = "file_created";
+    const PRIORITY: i32 = 40;
+    const WATCHES: Watch = Watch::PROBES;
+
+    fn prepare(&mut self, node: &Node, findings: &mut Findings) {
+        self.key = super::key_of(self);
+        check_path(&self.path.0, self.outside, node, findings);
+    }
+
+    fn describe(&self) -> String {
+        format!("when {} exists", quoted(&self.path.0))
+    }
+
+    fn measure(&self, scene: &Scene<'_>) -> Measure {
+        probed(&self.key, scene)
+    }
+
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        let path = quoted(&self.path.0);
+        match measure.truth {
+            Truth::Yes => format!("{path} exists"),
+            Truth::No => format!("{path} does not exist"),
+            Truth::Unknown => could_not(&format!("look for {path}"), &self.key, scene),
+        }
+    }
+
+    fn reason(&self, _: &Scene<'_>) -> ReasonCode {
+        ReasonCode::ConditionMet
+    }
+}
+
+record! {
+    /// A file's bytes contain a text.
+    pub struct FileContains {
+        /// Its path, from the working directory.
+        required path: Text,
+        /// What it contains.
+        required content: Text,
+        /// Whether the path may leave the working directory.
+        default outside: bool = false,
+        derived key: String,
+    }
+}
+
+impl Kind for FileContains {
+    const TYPE: &'static str = "file_contains";
+    const PRIORITY: i32 = 40;
+    const WATCHES: Watch = Watch::PROBES;
+
+    fn prepare(&mut self, node: &Node, findings: &mut Findings) {
+        self.key = super::key_of(self);
+        check_path(&self.path.0, self.outside, node, findings);
+    }
+
+    fn describe(&self) -> String {
+        format!("when {} contains {}", quoted(&self.path.0), quoted(&self.content.0))
+    }
+
+    fn measure(&self, scene: &Scene<'_>) -> Measure {
+        probed(&self.key, scene)
+    }
+
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        let (path, content) = (quoted(&self.path.0), quoted(&self.content.0));
+        match measure.truth {
+            Truth::Yes => format!("{path} contains {content}"),
+            Truth::No => format!("{path} does not contain {content}"),
+            Truth::Unknown => could_not(&format!("read {path}"), &self.key, scene),
+        }
+    }
+
+    fn reason(&self, _: &Scene<'_>) -> ReasonCode {
+        ReasonCode::ConditionMet
+    }
+}
+
+record! {
+    /// A script exits 0.
+    pub struct CustomScript {
+        /// The script, from the working directory or absolute.
+        required script: Text,
+        /// Its arguments.
+        default args: Vec<String> = Vec::<String>::new(),
+        /// How long it may take.
+        default timeout: Period = Period(Duration::from_secs(5)),
+        /// How often it runs inside an iteration; left out: only at the start and at iteration ends.
+        optional every: Period,
+        derived key: String,
+    }
+}
+
+impl Kind for CustomScript {
+    const TYPE: &'static str = "custom_script";
+    const PRIORITY: i32 = 30;
+    const WATCHES: Watch = Watch::PROBES;
+
+    fn prepare(&mut self, _: &Node, _: &mut Findings) {
+        self.key = super::key_of(self);
+    }
+
+    fn describe(&self) -> String {
+        format!("when the script {} succeeds", quoted(&self.script.0))
+    }
+
+    fn measure(&self, scene: &Scene<'_>) -> Measure {
+        probed(&self.key, scene)
+    }
+
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        let script = quoted(&self.script.0);
+        match measure.truth {
+            Truth::Yes => format!("The script {script} succeeded"),
+            Truth::No => format!("The script {script} has not succeeded"),
+            Truth::Unknown => could_not(&format!("run {script}"), &self.key, scene),
+        }
+    }
+
+    fn reason(&self, _: &Scene<'_>) -> ReasonCode {
+        ReasonCode::ConditionMet
+    }
+}
+
+/// A regular expression, compiled once; the pattern's text stands for it in comparisons.
+#[derive(Clone, Debug, Default)]
+pub struct CompiledRegex(Option<Regex>);
+
+impl PartialEq for CompiledRegex {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What a probe answered. One that has not answered yet says no; one that could not says unknown.
+fn probed(key: &str, scene: &Scene<'_>) -> Measure {
+    match scene.facts.probes.answer(key).map(|answer| answer.met) {
+        Some(Some(met)) => Measure::plain(met),
+        Some(None) => Measure::unknown(),
+        None => Measure::plain(false),
+    }
+}
+
+fn could_not(what: &str, key: &str, scene: &Scene<'_>) -> String {
+    match scene.facts.probes.answer(key).and_then(|answer| answer.detail.as_deref()) {
+        Some(detail) if !detail.is_empty() => {
+            format!("Could not {what}: {}", super::errors::first_line(detail))
+        }
+        _ => format!("Could not {what}"),
+    }
+}
+
+fn check_path(path: &str, outside: bool, node: &Node, findings: &mut Findings) {
+    let leaves = |component: Component<'_>| {
+        matches!(component, Component::ParentDir | Component::RootDir | Component::Prefix(_))
+    };
+    if !outside && Path::new(path).components().any(leaves) {
+        findings.push(
+            Diagnostic::error(format!("`{path}` leaves the working directory"), value_span(node, "path"))
+                .label("say `outside = true` if that is meant"),
+        );
+    }
+}
+
+/// Where the value under a key of a table stands.
+pub(super) fn value_span(node: &Node, key: &str) -> crate::diagnostic::Span {
+    match &node.value {
+        Value::Table(table) => table.get(key).map_or(node.span.clone(), |entry| entry.node.span.clone()),
+        _ => node.span.clone(),
+    }
+}
+
+fn last_line(text: &str) -> String {
+    text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned()
+}
+
+/// Enough for any pattern written by hand; more would let one rule take all memory.
+const LARGEST_REGEX: usize = 1 << 20;

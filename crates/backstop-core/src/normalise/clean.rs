@@ -1,0 +1,114 @@
+//! The first layer: escape sequences and control characters go, runs of white space become one.
+
+/// The bytes of a text without terminal escapes and control characters, trimmed, each run of white
+/// space as one blank, or as one line end if it holds one.
+#[derive(Clone, Debug)]
+pub(crate) struct Clean<'a> {
+    rest: &'a [u8],
+    blank: Option<u8>,
+    started: bool,
+}
+
+impl<'a> Clean<'a> {
+    pub fn new(text: &'a [u8]) -> Self {
+        Self {
+            rest: text,
+            blank: None,
+            started: false,
+        }
+    }
+}
+
+impl Iterator for Clean<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            let (&byte, rest) = self.rest.split_first()?;
+            match byte {
+                ESCAPE => self.rest = after_escape(rest),
+                b'\n' | b'\r' => {
+                    self.blank = Some(b'\n');
+                    self.rest = rest;
+                }
+                b' ' | b'\t' | VERTICAL_TAB | FORM_FEED => {
+                    self.blank = self.blank.or(Some(b' '));
+                    self.rest = rest;
+                }
+                0..=0x1f | DELETE => self.rest = rest,
+                _ => {
+                    if let Some(blank) = self.blank.take()
+                        && self.started
+                    {
+                        return Some(blank);
+                    }
+                    self.started = true;
+                    self.rest = rest;
+                    return Some(byte);
+                }
+            }
+        }
+    }
+}
+
+/// What follows the escape sequence whose first byte has just been read. A broken sequence ends
+/// where it breaks, so that it cannot swallow text.
+fn after_escape(rest: &[u8]) -> &[u8] {
+    match rest {
+        [b'[', body @ ..] => {
+            let parameters = count(body, |byte| matches!(byte, 0x30..=0x3f));
+            let body = &body[parameters..];
+            let intermediates = count(body, |byte| matches!(byte, 0x20..=0x2f));
+            match &body[intermediates..] {
+                [0x40..=0x7e, after @ ..] => after,
+                broken => broken,
+            }
+        }
+        // Operating-system commands and the other strings, up to a bell, the string terminator or
+        // the end of the line.
+        [b']' | b'P' | b'X' | b'^' | b'_', body @ ..] => {
+            let length = count(body, |byte| !matches!(byte, BELL | ESCAPE | b'\n' | b'\r'));
+            match &body[length..] {
+                [BELL, after @ ..] | [ESCAPE, b'\\', after @ ..] => after,
+                broken => broken,
+            }
+        }
+        [0x20..=0x2f, 0x30..=0x7e, after @ ..] | [0x30..=0x7e, after @ ..] => after,
+        broken => broken,
+    }
+}
+
+fn count(bytes: &[u8], matches: impl Fn(u8) -> bool) -> usize {
+    bytes
+        .iter()
+        .position(|&byte| !matches(byte))
+        .unwrap_or(bytes.len())
+}
+
+const BELL: u8 = 0x07;
+const VERTICAL_TAB: u8 = 0x0b;
+const FORM_FEED: u8 = 0x0c;
+const ESCAPE: u8 = 0x1b;
+const DELETE: u8 = 0x7f;
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing("", "")]
+    #[case::only_blanks(" \n\t", "")]
+    #[case::line_end_wins("a \n b", "a\nb")]
+    #[case::carriage_return("10%\r20%", "10%\n20%")]
+    #[case::nested("\x1b\x1b[0m[0mx", "[0mx")]
+    #[case::broken_sequence_keeps_text("\x1b[12é", "é")]
+    #[case::character_set("\x1b(Bx", "x")]
+    #[case::at_the_end("x\x1b[", "x")]
+    #[case::bell_and_backspace("a\x07\x08b", "ab")]
+    fn cleaned(#[case] input: &str, #[case] expected: &str) {
+        let bytes: Vec<u8> = Clean::new(input.as_bytes()).collect();
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+}

@@ -1,0 +1,206 @@
+//! The second layer: noise becomes class tokens such as `<time>`.
+//!
+//! Whether a place is looked at depends only on the byte last *written* and on the bytes ahead. A
+//! class token begins and ends with a byte that is no word character, as the places around noise
+//! must; so the rewritten text offers no place that the original did not, and rewriting it again
+//! changes nothing.
+
+use super::clean::Clean;
+use super::recognise::{self, Text, is_temporary_path_byte, is_word};
+use super::sink::Sink;
+
+/// What to rewrite beyond the noise that all styles share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    mask_digits: bool,
+    base_names: bool,
+}
+
+impl Rules {
+    pub const TEXT: Self = Self {
+        mask_digits: false,
+        base_names: false,
+    };
+    pub const MASKED: Self = Self {
+        mask_digits: true,
+        base_names: false,
+    };
+    pub const ERROR: Self = Self {
+        mask_digits: true,
+        base_names: true,
+    };
+}
+
+/// Writes the rewritten text to the sink.
+pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
+    let mut writer = Writer {
+        sink,
+        rules,
+        last: None,
+        in_digits: false,
+        authority: Authority::None,
+    };
+    let mut window = Window::new(text);
+    while let Some(first) = window.first() {
+        let ahead = window.ahead();
+        if let Some(digits) = writer.port_ahead(ahead) {
+            writer.copy(b":");
+            writer.class(b"<port>");
+            window.advance(1 + digits);
+        } else if !writer.may_begin(first) {
+            writer.copy(&[first]);
+            window.advance(1);
+        } else if let Some(prefix) = recognise::temporary_path(ahead, writer.last) {
+            writer.class(b"<tmp>");
+            window.advance(prefix);
+            while window.first().is_some_and(is_temporary_path_byte) {
+                window.advance(1);
+            }
+        } else if let Some(found) = recognise::noise(ahead, writer.last) {
+            writer.copy(&ahead.bytes[..found.keep]);
+            writer.class(found.class);
+            window.advance(found.length);
+        } else if rules.base_names
+            && let Some(folder) = recognise::folder(ahead)
+        {
+            window.advance(folder);
+        } else {
+            writer.copy(&[first]);
+            window.advance(1);
+        }
+    }
+}
+
+struct Writer<'s, S> {
+    sink: &'s mut S,
+    rules: Rules,
+    /// The byte last written.
+    last: Option<u8>,
+    /// Within a run of digits that has already been masked.
+    in_digits: bool,
+    authority: Authority,
+}
+
+/// How much of `://host` has been written last: a colon and digits after it are a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Authority {
+    None,
+    Colon,
+    Slash,
+    Host,
+}
+
+impl<S: Sink> Writer<'_, S> {
+    fn may_begin(&self, first: u8) -> bool {
+        let within_word = self.last.is_some_and(is_word);
+        let within_number = self.in_digits && first.is_ascii_digit();
+        !within_word && !within_number
+    }
+
+    /// How many digits the port has that begins here, if one does.
+    fn port_ahead(&self, ahead: Text<'_>) -> Option<usize> {
+        (self.authority == Authority::Host && ahead.bytes.first() == Some(&b':'))
+            .then(|| recognise::port_digits(ahead, 1))
+            .flatten()
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.rules.mask_digits && byte.is_ascii_digit() {
+                if !self.in_digits {
+                    self.class(b"<n>");
+                    self.in_digits = true;
+                }
+            } else {
+                self.in_digits = false;
+                self.write(byte);
+            }
+        }
+    }
+
+    fn class(&mut self, token: &[u8]) {
+        self.in_digits = false;
+        for &byte in token {
+            self.write(byte);
+        }
+    }
+
+    fn write(&mut self, byte: u8) {
+        self.authority = match (self.authority, byte) {
+            (_, b':') => Authority::Colon,
+            (Authority::Colon, b'/') => Authority::Slash,
+            (Authority::Slash, b'/') => Authority::Host,
+            (Authority::Host, b'.' | b'-' | b'<' | b'>' | b'@') => Authority::Host,
+            (Authority::Host, byte) if is_word(byte) => Authority::Host,
+            _ => Authority::None,
+        };
+        self.last = Some(byte);
+        self.sink.push(byte);
+    }
+}
+
+/// A few hundred cleaned bytes at a time, so that every place can be looked at with a fixed
+/// look-ahead whatever escape sequences stand between its bytes.
+struct Window<'a> {
+    source: Clean<'a>,
+    buffer: [u8; 1024],
+    start: usize,
+    end: usize,
+    complete: bool,
+}
+
+impl<'a> Window<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let mut window = Self {
+            source: Clean::new(text),
+            buffer: [0; 1024],
+            start: 0,
+            end: 0,
+            complete: false,
+        };
+        window.fill();
+        window
+    }
+
+    fn first(&self) -> Option<u8> {
+        (self.start < self.end).then(|| self.buffer[self.start])
+    }
+
+    /// The look-ahead has the same length wherever the buffer happens to end, so that the result
+    /// does not depend on it.
+    fn ahead(&self) -> Text<'_> {
+        let end = self.end.min(self.start + LOOK_AHEAD);
+        Text {
+            bytes: &self.buffer[self.start..end],
+            complete: self.complete && end == self.end,
+        }
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.start += bytes;
+        if !self.complete && self.end - self.start <= LOOK_AHEAD {
+            self.fill();
+        }
+    }
+
+    fn fill(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < self.buffer.len() {
+            match self.source.next() {
+                Some(byte) => {
+                    self.buffer[self.end] = byte;
+                    self.end += 1;
+                }
+                None => {
+                    self.complete = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Longer than the longest noise that must be seen whole (128 hexadecimal digits and what follows).
+const LOOK_AHEAD: usize = 160;

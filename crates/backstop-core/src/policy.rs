@@ -1,0 +1,265 @@
+//! A policy: rules in order, plus settings. What the engine evaluates is always the *effective*
+//! one, with presets and limits worked in.
+
+use serde_json::{Map, Value as Json};
+
+use crate::condition::Condition;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::document::{self, Syntax, Value, canonical_json, sha256_hex, to_toml};
+use crate::facts::HealthLimits;
+use crate::field::{Findings, Record, choices};
+use crate::reason::{AnyReason, CustomReason};
+use crate::verdict::Verdict;
+
+mod dialect;
+mod draft;
+mod explain;
+mod implied;
+mod lint;
+mod preset;
+mod rule;
+mod schema;
+mod settings;
+
+pub use dialect::Dialect;
+pub use draft::{Limits, Unmetered};
+pub use explain::explain;
+pub use preset::Preset;
+pub use rule::{OnUnknown, Rule};
+pub use schema::schema;
+pub use settings::{
+    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, NotifySettings,
+    Occasion, OnTimeout, Permission, ProgressSettings, RecoverSettings, ReviewSettings, Settings,
+    StopSignal, VerifySettings, WorkSettings,
+};
+
+use draft::Draft;
+
+/// A checked set of rules and settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// A name or version for people.
+    pub label: Option<String>,
+    /// The older tool whose document this was.
+    pub dialect: Option<Dialect>,
+    pub order: Order,
+    /// Severity does not count: the met rule of the highest priority wins.
+    pub stop_on_first: bool,
+    /// Written out, in the order in which ties are broken.
+    pub rules: Vec<Rule>,
+    /// Rules that follow from the settings. They stand behind the others and are not written.
+    pub implied: Vec<Rule>,
+    pub limits: Limits,
+    pub settings: Settings,
+    pub reasons: Vec<CustomReason>,
+}
+
+/// Who wins when several rules are met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The most severe verdict, then the highest priority, then the first declared.
+    #[default]
+    Severity,
+    /// The highest priority, then the first declared.
+    Priority,
+}
+
+choices! {
+    Order {
+        "severity" => Severity,
+        "priority" => Priority,
+    }
+}
+
+/// A policy that was loaded, with what is worth saying about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub policy: Policy,
+    /// What works but will surprise, with its place in the document.
+    pub lints: Vec<Diagnostic>,
+    /// What was added for safety, in one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Policy {
+    /// Reads a document in the native form or in one of the dialects.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, not only the first error.
+    pub fn load(bytes: &[u8], syntax: Syntax) -> Result<Loaded, Vec<Diagnostic>> {
+        let root = document::parse(bytes, syntax)?;
+        let Value::Table(table) = &root.value else {
+            return Err(vec![Diagnostic::error("a policy must be a table", root.span)]);
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let mut findings = Findings { text: text.as_ref().into(), ..Findings::default() };
+        let draft = match Dialect::of(table) {
+            Some(dialect) => dialect.read(table, &mut findings),
+            None => Draft::read(table, &mut findings),
+        };
+        let (errors, mut lints): (Vec<_>, Vec<_>) =
+            findings.list.into_iter().partition(|finding| finding.severity == Severity::Error);
+        if !errors.is_empty() {
+            return Err(in_order(errors));
+        }
+        let mut notes = Vec::new();
+        let policy = Self::effective(draft, &mut notes);
+        lints.extend(lint::check(&policy));
+        Ok(Loaded { policy, lints: in_order(lints), notes })
+    }
+
+    /// A built-in rule set as a policy.
+    pub fn preset(preset: Preset) -> Self {
+        Self::effective(preset.draft(), &mut Vec::new())
+    }
+
+    /// Works presets and limits into what a document says.
+    fn effective(draft: Draft, notes: &mut Vec<String>) -> Self {
+        let mut rules: Vec<Rule> = draft.limits.rules().into_iter().chain(draft.rules).collect();
+        let mut settings = draft.settings;
+        let mut limits = draft.limits.without_shorthand();
+        let mut order = draft.order;
+        // Of two presets with the same reason the later one counts, as a later line would.
+        for preset in draft.presets.iter().rev().map(|preset| preset.draft()) {
+            let own: Vec<_> = preset.rules.into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
+            rules.extend(own);
+            settings = settings.over(preset.settings);
+            limits = limits.over(preset.limits);
+            order = order.or(preset.order);
+        }
+        if draft.dialect.is_none() && limits.unlimited != Some(true) && !is_bounded(&rules) {
+            rules.extend(implied::safety_net());
+            notes.push(implied::SAFETY_NET_NOTE.to_owned());
+        }
+        if limits.unmetered == Some(Unmetered::Allow) {
+            let meters = rules.iter_mut().filter(|rule| is_meter(&rule.when));
+            meters.for_each(|rule| rule.on_unknown = OnUnknown::Ignore);
+        }
+        let implied = implied::rules().into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
+        Self {
+            label: draft.label,
+            dialect: draft.dialect,
+            order: order.unwrap_or_default(),
+            stop_on_first: draft.stop_on_first,
+            rules,
+            implied,
+            limits,
+            settings,
+            reasons: draft.reasons,
+        }
+    }
+
+    /// All rules in the order in which ties are broken, those that settings imply last.
+    pub fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(&self.implied)
+    }
+
+    /// The policy as a document in the native form. Loading it gives the same policy.
+    pub fn to_json(&self) -> Json {
+        let mut map = Map::new();
+        if let Some(label) = &self.label {
+            map.insert("label".to_owned(), label.as_str().into());
+        }
+        if let Some(dialect) = self.dialect {
+            map.insert("dialect".to_owned(), dialect.name().into());
+        }
+        if self.order != Order::default() {
+            map.insert("order".to_owned(), self.order.name().into());
+        }
+        if self.stop_on_first {
+            map.insert("stop_on_first".to_owned(), true.into());
+        }
+        let mut limits = Map::new();
+        self.limits.write_fields(&mut limits);
+        if !limits.is_empty() {
+            map.insert("limits".to_owned(), limits.into());
+        }
+        map.insert("rule".to_owned(), self.rules.iter().map(Rule::to_json).collect());
+        self.settings.write(&mut map);
+        if !self.reasons.is_empty() {
+            map.insert("reason".to_owned(), self.reasons.iter().map(reason_json).collect());
+        }
+        Json::Object(map)
+    }
+
+    /// The policy as TOML. Loading it gives the same policy.
+    pub fn to_toml(&self) -> String {
+        to_toml(&self.to_json())
+    }
+
+    /// The SHA-256 of the policy's canonical JSON: `sha256:` and 64 hexadecimal digits.
+    pub fn hash(&self) -> String {
+        sha256_hex(&canonical_json(&self.to_json()))
+    }
+
+    /// The reason with this code, built in or the policy's own.
+    pub fn reason<'a>(&'a self, code: &'a str) -> AnyReason<'a> {
+        AnyReason::resolve(code, &self.reasons)
+    }
+
+    /// The strictest limits, against which the health is measured.
+    pub fn health_limits(&self) -> HealthLimits {
+        self.rules.iter().fold(HealthLimits::default(), |limits, rule| limits.with(&rule.when))
+    }
+
+    /// The questions that somebody outside must answer by `probe` and `matched` events.
+    pub fn asked(&self) -> Vec<&Condition> {
+        self.all_rules().flat_map(|rule| rule.when.asked()).collect()
+    }
+}
+
+impl HealthLimits {
+    /// These limits, tightened by a condition that is one.
+    #[must_use]
+    pub(crate) fn with(self, when: &Condition) -> Self {
+        match when {
+            Condition::MaxTokens(limit) => {
+                let count = limit.count.0;
+                Self { tokens: Some(self.tokens.map_or(count, |known| known.min(count))), ..self }
+            }
+            Condition::ErrorRate(limit) => {
+                let rate = limit.at_least.0;
+                Self { error_rate: Some(self.error_rate.map_or(rate, |known| known.min(rate))), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// Whether one of these rules stands in for another by having its reason.
+fn is_replaced(rule: &Rule, by: &[Rule]) -> bool {
+    let own = rule.replaces();
+    !own.is_empty() && by.iter().any(|other| other.replaces().iter().any(|code| own.contains(code)))
+}
+
+/// Whether something ends the run after a number of iterations or a time.
+fn is_bounded(rules: &[Rule]) -> bool {
+    fn bounds(when: &Condition) -> bool {
+        match when {
+            Condition::MaxIterations(_) | Condition::MaxDuration(_) => true,
+            Condition::Any(parts) => parts.iter().any(bounds),
+            _ => false,
+        }
+    }
+    let ends = |verdict: Verdict| verdict.severity() >= Verdict::Hold.severity();
+    rules.iter().any(|rule| !rule.shadow && ends(rule.then) && bounds(&rule.when))
+}
+
+fn is_meter(when: &Condition) -> bool {
+    matches!(when, Condition::MaxTokens(_) | Condition::MaxCost(_))
+}
+
+fn reason_json(reason: &CustomReason) -> Json {
+    serde_json::json!({
+        "code": reason.code,
+        "title": reason.title,
+        "exit_code": reason.exit_code,
+        "diagnosis": reason.diagnosis,
+    })
+}
+
+/// Findings in the order of the text.
+fn in_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.sort_by_key(|finding| finding.span.as_ref().map_or(usize::MAX, |span| span.start));
+    findings
+}

@@ -82,6 +82,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("strsim", "the nearest name for a misspelt one"),
     ("thiserror", "error types"),
     ("toml", "TOML policies with the place of each value"),
+    ("toml_parser", "where a TOML key that is written twice stood first"),
     ("xxhash-rust", "short hashes of actions and results"),
 ];
 

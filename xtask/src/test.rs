@@ -42,8 +42,11 @@ fn run_steps(workspace: &Workspace, steps: &[Step], on_ci: bool) -> anyhow::Resu
             println!("==> {}: FAILED after {:.1} s", step.name, elapsed.as_secs_f64());
             done.push((step.name, Outcome::Failed(elapsed)));
             print!("{}", summary(&done));
-            let repeat = step.repeat();
-            return Err(error.context(format!("{} failed; to repeat it: {repeat}", step.name)));
+            bail!(
+                "{} failed: {error:#}\n\nhint: to repeat this step: {}",
+                step.name,
+                step.repeat()
+            );
         }
         println!("==> {}: passed in {:.1} s", step.name, elapsed.as_secs_f64());
         done.push((step.name, Outcome::Passed(elapsed)));
@@ -186,15 +189,21 @@ mod tests {
             Step::own("late", "cargo xtask late", never),
         ];
         let error = run_steps(&Workspace::here(), &steps, false).unwrap_err();
-        assert_eq!(format!("{error:#}"), "bad failed; to repeat it: cargo xtask bad: it is bad");
+        assert_eq!(
+            error.to_string(),
+            "bad failed: it is bad\n\nhint: to repeat this step: cargo xtask bad"
+        );
     }
 
     #[test]
     fn a_command_that_fails_fails_its_step() {
         let steps = [Step::cargo("version", CommandLine::cargo(&["no-such-subcommand"]))];
         let error = run_steps(&Workspace::here(), &steps, false).unwrap_err();
-        let message = error.to_string();
-        assert_eq!(message, "version failed; to repeat it: cargo no-such-subcommand");
+        assert_eq!(
+            error.to_string(),
+            "version failed: exit status: 101\n\n\
+             hint: to repeat this step: cargo no-such-subcommand"
+        );
     }
 
     #[test]

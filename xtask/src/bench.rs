@@ -38,7 +38,7 @@ fn engine(workspace: &Workspace) -> anyhow::Result<ExitCode> {
         .exec()
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
-    let line = CommandLine::cargo(&["run", "--release", "--locked"])
+    let line = CommandLine::cargo(&["run", "--release"])
         .argument("--manifest-path=bench/Cargo.toml")
         .argument("--")
         .argument("engine")

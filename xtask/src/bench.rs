@@ -1,0 +1,51 @@
+//! `cargo xtask bench`: the comparisons, which live in a workspace of their own.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use cargo_metadata::MetadataCommand;
+
+use crate::command::CommandLine;
+use crate::workspace::Workspace;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Subject {
+    /// The engine beside a chain of ifs, CEL and Cedar, and the start of `backstop check`
+    Engine,
+}
+
+/// Builds what is measured, runs the comparison, and ends with its exit code.
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.subject {
+        Subject::Engine => engine(workspace),
+    }
+}
+
+fn engine(workspace: &Workspace) -> anyhow::Result<ExitCode> {
+    let build = CommandLine::cargo(&["build", "--release", "--package", "backstop"]);
+    if !build.run(workspace.root())?.success() {
+        bail!("cannot build what is to be measured; to repeat it: {build}");
+    }
+    let metadata = MetadataCommand::new()
+        .current_dir(workspace.root())
+        .no_deps()
+        .exec()
+        .context("cannot find the folder of the build")?;
+    let program = metadata.target_directory.join("release/backstop");
+    let line = CommandLine::cargo(&["run", "--release"])
+        .argument("--manifest-path=bench/Cargo.toml")
+        .argument("--")
+        .argument("engine")
+        .argument("--backstop")
+        .argument(program);
+    let status = line.run(workspace.root())?;
+    // A signal leaves no code, and no more than 8 bits of one ever arrive here.
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

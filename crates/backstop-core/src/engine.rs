@@ -103,8 +103,6 @@ impl Engine {
             conditions,
         };
         engine.apply_raises();
-        engine.mark(Watch::ALL);
-        engine.mark_timed();
         engine
     }
 
@@ -131,10 +129,7 @@ impl Engine {
                 self.mark_key(key);
             }
             EventKind::Probe(probe) => self.mark_key(&probe.key),
-            EventKind::Raised(_) => {
-                self.apply_raises();
-                self.mark(changed);
-            }
+            EventKind::Raised(_) => self.apply_raises(),
             _ => self.mark(changed),
         }
     }
@@ -148,6 +143,13 @@ impl Engine {
         }
         while let Some(rule) = self.by_wall.pop_due(self.now.at) {
             self.mark_rule(rule);
+        }
+    }
+
+    /// Looks at every rule again at the next decision. The answer is the same; only its cost is not.
+    pub fn reconsider(&mut self) {
+        for rule in 0..self.conditions.len() {
+            self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
         }
     }
 
@@ -255,13 +257,6 @@ impl Engine {
         }
     }
 
-    /// Rules that read nothing but the time are in no group.
-    fn mark_timed(&mut self) {
-        for rule in 0..self.conditions.len() {
-            self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
-        }
-    }
-
     fn mark_rule(&mut self, rule: u32) {
         if self.is_stale.insert(rule as usize) {
             self.stale.push(rule);
@@ -282,7 +277,7 @@ impl Engine {
         }
         let start = HealthLimits::default();
         self.limits = self.conditions.iter().fold(start, HealthLimits::with);
-        self.mark_timed();
+        self.reconsider();
     }
 }
 

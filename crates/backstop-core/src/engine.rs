@@ -5,9 +5,8 @@
 //! the facts that it reads has changed or its own time has come, so the cost of an event does not
 //! depend on how many rules it does not touch.
 
-use std::collections::BTreeMap;
-
 use jiff::tz::TimeZone;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::condition::{Condition, Measure, Scene, SilentMeters, Truth};
 use crate::decision::Decision;
@@ -47,7 +46,9 @@ pub struct Engine {
     slots_of_rule: Vec<Vec<u32>>,
     fired: Marks,
     readers: Vec<Vec<u32>>,
-    readers_of_key: BTreeMap<String, Vec<u32>>,
+    /// The hash of each key that a probe or matcher may answer with, and the rule that waits for it,
+    /// sorted. Two keys with one hash cost a needless look, never a missed one.
+    readers_of_key: Vec<(u64, u32)>,
     /// Rules with expressions that read the answers to other rules' questions.
     readers_of_answers: Vec<u32>,
     stale: Vec<u32>,
@@ -247,10 +248,14 @@ impl Engine {
     }
 
     fn mark_key(&mut self, key: &str) {
-        let bare = key.strip_prefix("sha256:").unwrap_or(key);
-        let readers = self.readers_of_key.get(bare).map_or(0, Vec::len);
-        for position in 0..readers {
-            self.mark_rule(self.readers_of_key[bare][position]);
+        let hash = key_hash(key);
+        let first = self.readers_of_key.partition_point(|(known, _)| *known < hash);
+        let mut position = first;
+        while let Some((known, rule)) = self.readers_of_key.get(position).copied()
+            && known == hash
+        {
+            self.mark_rule(rule);
+            position += 1;
         }
         for position in 0..self.readers_of_answers.len() {
             self.mark_rule(self.readers_of_answers[position]);
@@ -317,22 +322,22 @@ fn readers(policy: &Policy) -> Vec<Vec<u32>> {
 }
 
 /// The rules that wait for an answer with each key. A reporter may name the pattern itself.
-fn readers_of_key(conditions: &[Condition]) -> BTreeMap<String, Vec<u32>> {
-    let mut readers: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+fn readers_of_key(conditions: &[Condition]) -> Vec<(u64, u32)> {
+    let mut readers = Vec::new();
     for (index, condition) in (0..).zip(conditions) {
         for asked in condition.asked() {
-            let key = asked.key();
-            let bare = key.strip_prefix("sha256:").unwrap_or(&key).to_owned();
-            let names = match asked {
-                Condition::OutputPattern(output) => vec![bare, output.pattern.0.clone()],
-                _ => vec![bare],
-            };
-            for name in names {
-                readers.entry(name).or_default().push(index);
+            readers.push((key_hash(&asked.key()), index));
+            if let Condition::OutputPattern(output) = asked {
+                readers.push((key_hash(&output.pattern.0), index));
             }
         }
     }
+    readers.sort_unstable();
     readers
+}
+
+fn key_hash(key: &str) -> u64 {
+    xxh3_64(key.strip_prefix("sha256:").unwrap_or(key).as_bytes())
 }
 
 fn readers_of_answers(conditions: &[Condition]) -> Vec<u32> {

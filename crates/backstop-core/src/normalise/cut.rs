@@ -45,6 +45,12 @@ impl<S: Sink> Sink for Cut<S> {
     }
 }
 
+/// Whether the text is so short that nothing is cut, however much the class tokens lengthen it:
+/// the worst is a digit that becomes a token of six bytes.
+pub(super) fn is_surely_whole(text: &[u8]) -> bool {
+    text.len() * 6 <= PART
+}
+
 const PART: usize = 4096;
 /// Longer than a part by more than the marker, so that a text that was cut is not cut again.
 const TAIL: usize = PART + 16;

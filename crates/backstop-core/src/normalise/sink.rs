@@ -1,6 +1,6 @@
 //! Where normalised bytes go: a buffer to read, or a hasher.
 
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::Digest;
 
@@ -20,10 +20,10 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Hashes what it is given. The hasher's state lives on the stack and takes slices better than
-/// single bytes, hence the small buffer.
+/// Hashes what it is given. Most texts are short and are hashed at once from the small buffer; the
+/// hasher, whose state is larger than they are, is set up only for those that overflow it.
 pub(super) struct Hash {
-    hasher: Xxh3Default,
+    hasher: Option<Xxh3Default>,
     buffer: [u8; 256],
     filled: usize,
     length: u64,
@@ -31,19 +31,26 @@ pub(super) struct Hash {
 
 impl Hash {
     pub fn new() -> Self {
-        Self { hasher: Xxh3Default::new(), buffer: [0; 256], filled: 0, length: 0 }
+        Self { hasher: None, buffer: [0; 256], filled: 0, length: 0 }
     }
 
-    pub fn finish(mut self) -> Digest {
-        self.hasher.update(&self.buffer[..self.filled]);
-        Digest { key: self.hasher.digest(), length: self.length }
+    pub fn finish(self) -> Digest {
+        let rest = &self.buffer[..self.filled];
+        let key = match self.hasher {
+            None => xxh3_64(rest),
+            Some(mut hasher) => {
+                hasher.update(rest);
+                hasher.digest()
+            }
+        };
+        Digest { key, length: self.length }
     }
 }
 
 impl Sink for Hash {
     fn push(&mut self, byte: u8) {
         if self.filled == self.buffer.len() {
-            self.hasher.update(&self.buffer);
+            self.hasher.get_or_insert_with(Xxh3Default::new).update(&self.buffer);
             self.filled = 0;
         }
         self.buffer[self.filled] = byte;

@@ -304,6 +304,20 @@ impl Condition {
         sha256_hex(&canonical_json(&self.to_json()))
     }
 
+    /// Every name by which probes and matchers may answer it.
+    pub(crate) fn answer_names(&self) -> Vec<&str> {
+        match self {
+            // Those who report without knowing keys name the pattern itself.
+            Self::OutputPattern(output) => {
+                output.key.names().chain([output.pattern.0.as_str()]).collect()
+            }
+            Self::FileCreated(file) => file.key.names().collect(),
+            Self::FileContains(file) => file.key.names().collect(),
+            Self::CustomScript(script) => script.key.names().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The questions that somebody outside must answer: output patterns, files and scripts.
     pub fn asked(&self) -> Vec<&Self> {
         match self {

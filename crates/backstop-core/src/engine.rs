@@ -321,15 +321,12 @@ fn readers(policy: &Policy) -> Vec<Vec<u32>> {
     readers
 }
 
-/// The rules that wait for an answer with each key. A reporter may name the pattern itself.
+/// The rules that wait for an answer by each name.
 fn readers_of_key(conditions: &[Condition]) -> Vec<(u64, u32)> {
     let mut readers = Vec::new();
     for (index, condition) in (0..).zip(conditions) {
         for asked in condition.asked() {
-            readers.push((key_hash(&asked.key()), index));
-            if let Condition::OutputPattern(output) = asked {
-                readers.push((key_hash(&output.pattern.0), index));
-            }
+            readers.extend(asked.answer_names().into_iter().map(|name| (key_hash(name), index)));
         }
     }
     readers.sort_unstable();

@@ -41,6 +41,7 @@ pub use view::View;
 pub use watch::Watch;
 
 pub(crate) use given::Overrides;
+pub(crate) use seen::ProbeAnswer;
 pub(crate) use usage::context_share;
 
 use clock::{Clock, Wait};
@@ -310,8 +311,13 @@ impl Facts {
             decided.verdict,
             Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
         );
-        self.fired =
-            (decided.verdict != Verdict::Continue).then(|| Streaks::named(&decided.streaks));
+        self.fired = (decided.verdict != Verdict::Continue).then(|| {
+            match (&decided.streaks, &decided.reason) {
+                (Some(names), _) => Streaks::named(names),
+                (None, Some(code)) => Streaks::of_reason(code),
+                (None, None) => Streaks::ALL,
+            }
+        });
     }
 
     /// A person looked at what fired and let the run go on: what they saw is not asked again.

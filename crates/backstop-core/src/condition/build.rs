@@ -62,14 +62,14 @@ impl Condition {
             r#in: OutputSource::Any,
             since: Since::Iteration,
             regex: Default::default(),
-            key: String::new(),
+            key: Default::default(),
         }
         .into()
     }
 
     /// When a path under the working directory exists.
     pub fn file_created(path: impl Into<String>) -> Self {
-        FileCreated { path: Text(path.into()), outside: false, key: String::new() }.into()
+        FileCreated { path: Text(path.into()), outside: false, key: Default::default() }.into()
     }
 
     /// Met when both are; `and` on an `all` appends.

@@ -4,13 +4,14 @@ use std::path::{Component, Path};
 use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
+use serde_json::Value as Json;
 
 use super::kind::Kind;
 use super::measure::{Measure, Scene, Truth};
 use super::words::quoted;
 use crate::diagnostic::Diagnostic;
-use crate::document::{Node, Value};
-use crate::facts::Watch;
+use crate::document::{Node, Value, canonical_json, sha256_hex, to_value};
+use crate::facts::{ProbeAnswer, Watch};
 use crate::field::{Findings, Period, Text, choices, record};
 use crate::reason::ReasonCode;
 
@@ -56,14 +57,18 @@ record! {
         /// Whether output of earlier iterations counts too.
         default since: Since = Since::Iteration,
         derived regex: CompiledRegex,
-        derived key: String,
+        derived key: AnswerKey,
     }
 }
 
 impl OutputPattern {
     fn found(&self, scene: &Scene<'_>) -> bool {
         let patterns = &scene.facts.patterns;
-        patterns.has_matched(&self.key, &self.pattern.0, self.since == Since::Run)
+        let whole_run = self.since == Since::Run;
+        self.key
+            .names()
+            .chain([self.pattern.0.as_str()])
+            .any(|key| patterns.has_matched(key, whole_run))
             || patterns.recent_output.as_deref().is_some_and(|output| self.matches(output))
     }
 
@@ -81,7 +86,7 @@ impl Kind for OutputPattern {
     const WATCHES: Watch = Watch::MATCHED;
 
     fn prepare(&mut self, node: &Node, findings: &mut Findings) {
-        self.key = super::key_of(self);
+        self.key = AnswerKey::new(self, node);
         if !self.is_regex {
             return;
         }
@@ -129,7 +134,7 @@ record! {
         required path: Text,
         /// Whether the path may leave the working directory.
         default outside: bool = false,
-        derived key: String,
+        derived key: AnswerKey,
     }
 }
 
@@ -139,7 +144,7 @@ impl Kind for FileCreated {
     const WATCHES: Watch = Watch::PROBES;
 
     fn prepare(&mut self, node: &Node, findings: &mut Findings) {
-        self.key = super::key_of(self);
+        self.key = AnswerKey::new(self, node);
         check_path(&self.path.0, self.outside, node, findings);
     }
 
@@ -174,7 +179,7 @@ record! {
         required content: Text,
         /// Whether the path may leave the working directory.
         default outside: bool = false,
-        derived key: String,
+        derived key: AnswerKey,
     }
 }
 
@@ -184,7 +189,7 @@ impl Kind for FileContains {
     const WATCHES: Watch = Watch::PROBES;
 
     fn prepare(&mut self, node: &Node, findings: &mut Findings) {
-        self.key = super::key_of(self);
+        self.key = AnswerKey::new(self, node);
         check_path(&self.path.0, self.outside, node, findings);
     }
 
@@ -221,7 +226,7 @@ record! {
         default timeout: Period = Period(Duration::from_secs(5)),
         /// How often it runs inside an iteration; left out: only at the start and at iteration ends.
         optional every: Period,
-        derived key: String,
+        derived key: AnswerKey,
     }
 }
 
@@ -230,8 +235,8 @@ impl Kind for CustomScript {
     const PRIORITY: i32 = 30;
     const WATCHES: Watch = Watch::PROBES;
 
-    fn prepare(&mut self, _: &Node, _: &mut Findings) {
-        self.key = super::key_of(self);
+    fn prepare(&mut self, node: &Node, _: &mut Findings) {
+        self.key = AnswerKey::new(self, node);
     }
 
     fn describe(&self) -> String {
@@ -266,17 +271,43 @@ impl PartialEq for CompiledRegex {
     }
 }
 
+/// The keys by which others may answer a condition: the hash of its canonical JSON, and that of
+/// what its author wrote, where defaults were written out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnswerKey {
+    own: String,
+    written: Option<String>,
+}
+
+impl AnswerKey {
+    fn new<K: Kind>(kind: &K, node: &Node) -> Self {
+        let own = super::key_of(kind);
+        let written = to_value(node).ok().filter(Json::is_object);
+        let written = written.map(|written| sha256_hex(&canonical_json(&written)));
+        Self { written: written.filter(|written| *written != own), own }
+    }
+
+    /// Each key, the usual one first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.own.as_str()).chain(self.written.as_deref())
+    }
+}
+
 /// What a probe answered. One that has not answered yet says no; one that could not says unknown.
-fn probed(key: &str, scene: &Scene<'_>) -> Measure {
-    match scene.facts.probes.answer(key).map(|answer| answer.met) {
+fn probed(key: &AnswerKey, scene: &Scene<'_>) -> Measure {
+    match answered(key, scene).map(|answer| answer.met) {
         Some(Some(met)) => Measure::plain(met),
         Some(None) => Measure::unknown(),
         None => Measure::plain(false),
     }
 }
 
-fn could_not(what: &str, key: &str, scene: &Scene<'_>) -> String {
-    match scene.facts.probes.answer(key).and_then(|answer| answer.detail.as_deref()) {
+fn answered<'a>(key: &AnswerKey, scene: &Scene<'a>) -> Option<&'a ProbeAnswer> {
+    key.names().find_map(|key| scene.facts.probes.answer(key))
+}
+
+fn could_not(what: &str, key: &AnswerKey, scene: &Scene<'_>) -> String {
+    match answered(key, scene).and_then(|answer| answer.detail.as_deref()) {
         Some(detail) if !detail.is_empty() => {
             format!("Could not {what}: {}", super::errors::first_line(detail))
         }

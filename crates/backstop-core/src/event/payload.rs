@@ -473,8 +473,9 @@ pub struct Decided {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The streaks and ages that the rules which fired read: what an acknowledgement sets back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub streaks: Vec<String>,
+    /// Left out: those that the reason stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaks: Option<Vec<String>>,
 }
 
 /// The run waits until it is let go.

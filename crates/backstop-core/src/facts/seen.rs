@@ -38,13 +38,9 @@ impl Patterns {
         }
     }
 
-    /// Whether a condition's pattern has matched. Those who report without knowing keys name the
-    /// pattern itself.
-    pub(crate) fn has_matched(&self, key: &str, pattern: &str, whole_run: bool) -> bool {
-        [bare(key), pattern]
-            .into_iter()
-            .filter_map(|name| self.by_key.get(name))
-            .any(|known| whole_run || known.in_iteration)
+    /// Whether a pattern has matched, by its key or, from those who don't know keys, by its text.
+    pub(crate) fn has_matched(&self, key: &str, whole_run: bool) -> bool {
+        self.by_key.get(bare(key)).is_some_and(|known| whole_run || known.in_iteration)
     }
 
     pub(crate) fn matched(&self) -> impl Iterator<Item = &str> {
@@ -54,10 +50,10 @@ impl Patterns {
 
 /// What probes found, by the key of the condition that asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Probes(BTreeMap<String, Answer>);
+pub(crate) struct Probes(BTreeMap<String, ProbeAnswer>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct ProbeAnswer {
     /// None: it could not be found out.
     pub(crate) met: Option<bool>,
     pub(crate) detail: Option<String>,
@@ -68,11 +64,11 @@ impl Probes {
         let key = bare(&probe.key);
         if self.0.len() < MOST_KEYS || self.0.contains_key(key) {
             let detail = probe.detail.as_deref().map(shortened).map(str::to_owned);
-            self.0.insert(key.to_owned(), Answer { met: probe.met, detail });
+            self.0.insert(key.to_owned(), ProbeAnswer { met: probe.met, detail });
         }
     }
 
-    pub(crate) fn answer(&self, key: &str) -> Option<&Answer> {
+    pub(crate) fn answer(&self, key: &str) -> Option<&ProbeAnswer> {
         self.0.get(bare(key))
     }
 
@@ -106,17 +102,17 @@ mod tests {
     fn a_match_belongs_to_its_iteration() {
         let mut patterns = Patterns::default();
         patterns.apply(&matched("k", "DONE"));
-        assert!(patterns.has_matched("k", "DONE", false));
+        assert!(patterns.has_matched("k", false));
         patterns.iteration_started();
-        assert!(!patterns.has_matched("k", "DONE", false));
-        assert!(patterns.has_matched("k", "DONE", true));
+        assert!(!patterns.has_matched("k", false));
+        assert!(patterns.has_matched("k", true));
     }
 
     #[test]
     fn a_reporter_may_name_the_pattern_itself() {
         let mut patterns = Patterns::default();
         patterns.apply(&matched("", "DONE"));
-        assert!(patterns.has_matched("k", "DONE", false));
-        assert!(!patterns.has_matched("k", "OTHER", false));
+        assert!(patterns.has_matched("DONE", false));
+        assert!(!patterns.has_matched("OTHER", false));
     }
 }

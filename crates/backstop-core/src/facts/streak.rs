@@ -1,5 +1,7 @@
 //! What counts in a row, or by age, and so can be acknowledged.
 
+use crate::reason::{self, ReasonCode};
+
 /// A count or an age that starts anew once a person has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streak {
@@ -59,6 +61,30 @@ impl Streaks {
         let known =
             |name: &S| Streak::ALL.into_iter().find(|streak| streak.as_str() == name.as_ref());
         names.iter().filter_map(known).fold(Self::NONE, |set, streak| set.union(Self::of(streak)))
+    }
+
+    /// The streaks that a reason stands for.
+    pub fn of_reason(code: &str) -> Self {
+        match reason::find(code) {
+            Some(ReasonCode::Stalled) => {
+                Self::of(Streak::NoProgress).union(Self::of(Streak::Stagnation))
+            }
+            Some(ReasonCode::Error | ReasonCode::CriticalFailure) => {
+                Self::of(Streak::ConsecutiveErrors)
+            }
+            Some(ReasonCode::ConsecutiveFails) => Self::of(Streak::ConsecutiveFails),
+            Some(ReasonCode::TestFailureStreak) => Self::of(Streak::TestFailures),
+            Some(ReasonCode::Repetition) => Self::of(Streak::Repetition),
+            Some(
+                ReasonCode::WorkerBlocked
+                | ReasonCode::WorkerFailed
+                | ReasonCode::WorkerTimeout
+                | ReasonCode::RateLimited,
+            ) => Self::of(Streak::Worker),
+            Some(ReasonCode::ReviewLoopDetected) => Self::of(Streak::SameRounds),
+            Some(ReasonCode::UserStopped | ReasonCode::Terminated) => Self::of(Streak::Signal),
+            _ => Self::NONE,
+        }
     }
 
     #[must_use]

@@ -79,9 +79,14 @@ impl FactSource for View<'_> {
             .into(),
             "cost_usd" => spent.cost_usd().into(),
             "cost_known" => spent.cost_known.into(),
-            "context" => optional(facts.context.as_ref(), |context| {
-                [("used", context.used.into()), ("limit", context.limit.into())].into()
-            }),
+            "context" => {
+                let context = facts.context.as_ref();
+                [
+                    ("used", context.map_or(0, |context| context.used).into()),
+                    ("limit", context.map_or(0, |context| context.limit).into()),
+                ]
+                .into()
+            }
             "quota" => FactValue::Map(
                 facts
                     .quotas
@@ -106,14 +111,7 @@ impl FactSource for View<'_> {
             "errored" => errored.into(),
             "error_rate" => facts.error_rate().into(),
             "consecutive_errors" => facts.errors.consecutive.into(),
-            "last_error" => optional(facts.errors.last.as_ref(), |error| {
-                [
-                    ("category", named(&error.category)),
-                    ("message", error.message.as_str().into()),
-                    ("signature", error.signature.clone().into()),
-                ]
-                .into()
-            }),
+            "last_error" => last_error(facts),
             "tests" => [
                 ("passed", facts.tests.passed.clone().into()),
                 ("failed", facts.tests.failed.clone().into()),
@@ -162,6 +160,17 @@ impl FactSource for View<'_> {
             _ => return None,
         })
     }
+}
+
+/// Without an error its fields are empty texts, so that asking for them is no error itself.
+fn last_error(facts: &Facts) -> FactValue {
+    let error = facts.errors.last.as_ref();
+    [
+        ("category", error.map_or("".into(), |error| named(&error.category))),
+        ("message", error.map_or("", |error| error.message.as_str()).into()),
+        ("signature", error.and_then(|error| error.signature.as_deref()).unwrap_or("").into()),
+    ]
+    .into()
 }
 
 fn tasks(facts: &Facts) -> FactValue {

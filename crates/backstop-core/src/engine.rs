@@ -137,6 +137,10 @@ impl Engine {
             }
             _ => self.mark(changed),
         }
+        // Answers are marked by their key, but even an answer can be what begins the run.
+        if changed.intersects(Watch::START) {
+            self.mark(Watch::START);
+        }
     }
 
     /// Lets time pass. Calling it early or late is harmless.

@@ -542,6 +542,10 @@ fn a_rule_that_another_always_beats() {
         two("type = \"max_iterations\", count = 6", "type = \"max_attempts\", count = 5"),
         ""
     );
+    // What recovers from stagnation does so once, and then others have their turn.
+    let stale = |then: &str| rule("type = \"stagnation\", duration = \"1h\"").replace("stop", then);
+    assert_eq!(remarked(&format!("{}{}", stale("recover"), stale("retry"))), "");
+    assert_ne!(remarked(&format!("{}{}", stale("retry"), stale("recover"))), "");
     // The milder one says something before the other does.
     let warns = rule("type = \"max_iterations\", count = 4").replace("stop", "warn");
     assert_eq!(remarked(&format!("{warns}{}", rule("type = \"max_iterations\", count = 6"))), "");

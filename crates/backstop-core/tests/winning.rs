@@ -281,7 +281,7 @@ fn a_full_context_is_recovered_from_so_often_and_then_stops() {
         };
         assert_eq!(after(most - 1, "").verdict, Verdict::Recover);
         let exhausted = after(most, "");
-        assert_eq!(exhausted.verdict, Verdict::Stop);
+        assert_eq!((exhausted.verdict, exhausted.also_met.len()), (Verdict::Stop, 0));
         assert!(exhausted.message.contains("fresh start"), "{}", exhausted.message);
         assert_eq!((exhausted.value, exhausted.threshold), (Some(0.96), Some(0.95)));
         assert_eq!(after(most + 5, "").verdict, Verdict::Stop);

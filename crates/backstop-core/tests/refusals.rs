@@ -17,7 +17,7 @@ fn shown(text: &str, findings: &[Diagnostic]) -> String {
     for finding in findings {
         if let Some(span) = &finding.span {
             let (line, column) = line_column(text, span.start);
-            write!(all, "{line}:{column} ⟦{}⟧ ", &text[span.clone()]).unwrap();
+            write!(all, "{line}:{column} ⟦{}⟧ ", &text[span.clone()]).expect("a string takes all");
         }
         all.push_str(&finding.message);
         let label = finding.label.iter().map(|label| (" · ", label.as_str()));
@@ -28,7 +28,7 @@ fn shown(text: &str, findings: &[Diagnostic]) -> String {
         }
         if let Some((span, words)) = &finding.related {
             let (line, column) = line_column(text, span.start);
-            write!(all, " ({line}:{column} {words})").unwrap();
+            write!(all, " ({line}:{column} {words})").expect("a string takes all");
         }
         all.push('\n');
     }
@@ -573,6 +573,7 @@ fn a_condition_that_is_met_before_the_first_iteration() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test must read the clock to time the core")]
 fn ten_thousand_rules_load_and_decide() {
     let start = Instant::now();
     let rules: String = (1..=10_000)
@@ -592,6 +593,7 @@ fn ten_thousand_rules_load_and_decide() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test must read the clock to time the core")]
 fn a_huge_file_is_refused_before_it_is_read() {
     let huge = vec![b'#'; 100 << 20];
     for syntax in [Syntax::Toml, Syntax::Yaml, Syntax::Json] {

@@ -171,7 +171,7 @@ use Answer::{No, Unknown, Yes};
 /// A script that a probe has answered, as TOML and as its entry in the facts.
 fn script(name: &str, answer: Answer) -> (String, (String, serde_json::Value)) {
     let condition = json!({ "type": "custom_script", "script": name });
-    let key = Condition::from_json(&condition).unwrap().key();
+    let key = Condition::from_json(&condition).expect("a condition").key();
     let met = match answer {
         No => json!(false),
         Unknown => json!(null),

@@ -37,13 +37,13 @@ impl Test {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let event =
                 Event::from_json(line.as_bytes()).unwrap_or_else(|error| panic!("{line}\n{error}"));
-            self.engine.handle_event(&event, NOW.parse().unwrap());
+            self.engine.handle_event(&event, NOW.parse().expect("a time"));
         }
         self
     }
 
     pub fn decide(&mut self) -> Decision {
-        let now = self.engine.moment(NOW.parse().unwrap());
+        let now = self.engine.moment(NOW.parse().expect("a time"));
         self.engine.poll_decision(now)
     }
 }

@@ -133,6 +133,10 @@ impl Engine {
             EventKind::Raised(_) => self.apply_raises(),
             _ => self.mark(changed),
         }
+        // Answers are marked by their key, but even an answer can be what begins the run.
+        if changed.intersects(Watch::START) {
+            self.mark(Watch::START);
+        }
     }
 
     /// Lets time pass. Calling it early or late is harmless.

@@ -76,7 +76,7 @@ pub struct Facts {
     pub(crate) probes: seen::Probes,
     pub(crate) raises: BTreeMap<String, LimitValue>,
     acknowledgements: u64,
-    /// What the rules that fired last read, until it is acknowledged.
+    /// What the rules that fired last read, until it is acknowledged; none before any decision.
     fired: Option<Streaks>,
     pub(crate) overrides: Overrides,
 }
@@ -217,7 +217,8 @@ impl Facts {
             }
             EventKind::Answered(answered) => {
                 self.answer = Some(answered.answer);
-                self.acknowledge(now, Wait::Answer)
+                self.clock.done_waiting(Wait::Answer);
+                self.acknowledge(now)
             }
             EventKind::Recovered(recovered) => {
                 self.errors.ended_on_purpose = true;
@@ -236,8 +237,11 @@ impl Facts {
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
             }
-            EventKind::Released(_) => self.acknowledge(now, Wait::Release),
-            EventKind::Resumed(_) => self.acknowledge(now, Wait::Resume),
+            // A hold may end with a resumption, and a question that nobody answered with either.
+            EventKind::Released(_) | EventKind::Resumed(_) => {
+                self.clock.goes_on();
+                self.acknowledge(now)
+            }
         }
     }
 
@@ -261,7 +265,7 @@ impl Facts {
         }
         self.overrides.forget_errors();
         self.progress.iteration_finished(excused);
-        self.spent.iteration_finished();
+        self.spent.iteration_finished(excused);
         self.worker.iteration_finished(end.timed_out);
         Watch::ITERATIONS
             | Watch::EXIT
@@ -311,22 +315,22 @@ impl Facts {
             decided.verdict,
             Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
         );
-        self.fired = (decided.verdict != Verdict::Continue).then(|| {
-            match (&decided.streaks, &decided.reason) {
-                (Some(names), _) => Streaks::named(names),
-                (None, Some(code)) => Streaks::of_reason(code),
-                (None, None) => Streaks::ALL,
-            }
+        self.fired = Some(match (decided.verdict, &decided.streaks, &decided.reason) {
+            (Verdict::Continue, _, _) => Streaks::NONE,
+            (_, Some(names), _) => Streaks::named(names),
+            (_, None, Some(code)) => Streaks::of_reason(code),
+            (_, None, None) => Streaks::ALL,
         });
     }
 
     /// A person looked at what fired and let the run go on: what they saw is not asked again.
-    fn acknowledge(&mut self, now: Moment, waited_for: Wait) -> Watch {
-        self.clock.done_waiting(waited_for);
+    fn acknowledge(&mut self, now: Moment) -> Watch {
         self.acknowledgements = self.acknowledgements.saturating_add(1);
         self.guards = people::Guards::default();
-        // Without a record of what fired, everything that counts in a row was seen.
-        let streaks = self.fired.take().unwrap_or(Streaks::ALL);
+        // Where no decision was ever recorded, everything that counts in a row was seen. Where the
+        // last one was to go on, nothing was: the run crashed, and nobody looked at it.
+        let streaks = self.fired.unwrap_or(Streaks::ALL);
+        self.fired = self.fired.map(|_| Streaks::NONE);
         for streak in Streak::ALL.into_iter().filter(|streak| streaks.contains(*streak)) {
             match streak {
                 Streak::NoProgress => self.progress.iterations_since = 0,

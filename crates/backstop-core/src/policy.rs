@@ -250,8 +250,15 @@ fn is_bounded(rules: &[Rule]) -> bool {
     rules.iter().any(|rule| !rule.shadow && ends(rule.then) && bounds(&rule.when))
 }
 
+/// Whether a condition is unable to answer only where a meter is silent.
 fn is_meter(when: &Condition) -> bool {
-    matches!(when, Condition::MaxTokens(_) | Condition::MaxCost(_))
+    match when {
+        Condition::MaxTokens(_) | Condition::MaxCost(_) => true,
+        _ => {
+            let mut unsure = when.parts().iter().filter(|part| part.reads_a_meter()).peekable();
+            unsure.peek().is_some() && unsure.all(is_meter)
+        }
+    }
 }
 
 fn reason_json(reason: &CustomReason) -> Json {

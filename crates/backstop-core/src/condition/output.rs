@@ -93,11 +93,15 @@ impl Kind for OutputPattern {
         match RegexBuilder::new(&self.pattern.0).size_limit(LARGEST_REGEX).build() {
             Ok(regex) => self.regex = CompiledRegex(Some(regex)),
             Err(error) => {
-                let span = value_span(node, "pattern");
-                findings.push(
-                    Diagnostic::error("`pattern` is not a regular expression", span)
-                        .label(last_line(&error.to_string())),
-                );
+                let refused = |message| Diagnostic::error(message, value_span(node, "pattern"));
+                findings.push(match error {
+                    regex::Error::CompiledTooBig(_) => {
+                        refused("`pattern` is too large a regular expression")
+                            .label("it would take more than 1 MiB of memory")
+                    }
+                    other => refused("`pattern` is not a regular expression")
+                        .label(last_line(&other.to_string())),
+                });
             }
         }
     }

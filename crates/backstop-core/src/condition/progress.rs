@@ -92,7 +92,10 @@ impl Kind for Stagnation {
     }
 
     fn raise(&mut self, value: LimitValue) {
-        raise_duration(&mut self.duration, value);
+        // Its reason is shared with `no_progress`, whose limit is a bare number.
+        if matches!(value, LimitValue::Duration(_)) {
+            raise_duration(&mut self.duration, value);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::budgets::{raise_count, raise_duration};
 use super::kind::Kind;
 use super::measure::{Measure, Scene, milliseconds};
+use super::output::value_span;
 use super::words::{counted, duration, quoted};
 use crate::event::LimitValue;
 use crate::facts::Watch;
@@ -39,7 +40,7 @@ impl Kind for FailureClass {
             findings.push(
                 crate::diagnostic::Diagnostic::error(
                     "`any_of` holds a blank class",
-                    node.span.clone(),
+                    value_span(node, "any_of"),
                 )
                 .label("it would match every failure"),
             );

@@ -3,6 +3,7 @@
 use super::budgets::raise_count;
 use super::kind::Kind;
 use super::measure::{Measure, Scene, share};
+use super::output::value_span;
 use super::words::{counted, quoted};
 use crate::diagnostic::Diagnostic;
 use crate::document::Node;
@@ -120,7 +121,7 @@ impl Kind for SpecificTestsPass {
     fn prepare(&mut self, node: &Node, findings: &mut Findings) {
         if self.tests.0.is_empty() {
             findings.push(
-                Diagnostic::error("`tests` must name at least one test", node.span.clone())
+                Diagnostic::error("`tests` must name at least one test", value_span(node, "tests"))
                     .label("with none it would be met at once"),
             );
         }

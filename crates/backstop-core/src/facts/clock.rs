@@ -69,6 +69,11 @@ impl Clock {
         self.waits &= !(reason as u8);
     }
 
+    /// The run goes on, whatever it was that it waited for.
+    pub(super) fn goes_on(&mut self) {
+        self.waits = 0;
+    }
+
     /// When the run began; before any event it is as old as its active time.
     pub(super) fn start(&self, now: Moment) -> Timestamp {
         self.start.unwrap_or_else(|| now.at.minus(now.active))

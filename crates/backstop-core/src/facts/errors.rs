@@ -73,6 +73,10 @@ impl Errors {
         let excused = excused || self.ended_on_purpose;
         let bad_exit =
             end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
+        // Not every reporter says when an iteration starts.
+        if !self.seen_in_iteration {
+            self.recent.clear();
+        }
         let made = (bad_exit && !self.seen_in_iteration && !excused).then(|| exit_as_error(end));
         if let Some(error) = &made {
             self.apply(error);

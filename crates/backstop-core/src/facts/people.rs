@@ -55,11 +55,13 @@ impl Reviews {
             _ => review.hash.clone(),
         };
         self.same_rounds = match review.outcome {
-            ReviewOutcome::ChangesRequested if self.same_rounds > 0 && self.hash == hash => {
+            ReviewOutcome::Approved => 0,
+            ReviewOutcome::ChangesRequested | ReviewOutcome::Rejected
+                if self.same_rounds > 0 && self.hash == hash =>
+            {
                 self.same_rounds.saturating_add(1)
             }
-            ReviewOutcome::ChangesRequested => 1,
-            ReviewOutcome::Approved | ReviewOutcome::Rejected => 0,
+            ReviewOutcome::ChangesRequested | ReviewOutcome::Rejected => 1,
         };
         self.hash = hash;
         self.outcome = Some(review.outcome);

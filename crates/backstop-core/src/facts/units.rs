@@ -83,8 +83,9 @@ impl Units {
         self.retried
     }
 
+    /// Whether units are known, from events or as stated figures.
     pub(crate) fn reported(&self) -> bool {
-        !self.records.is_empty()
+        !self.records.is_empty() || self.finished() > 0
     }
 
     /// The first unit that is not finished, by index where units have one, else by name.

@@ -41,9 +41,12 @@ impl Spent {
         }
     }
 
-    pub(crate) fn iteration_finished(&mut self) {
-        self.tokens_silent = !self.usage_in_iteration;
-        self.cost_silent = !self.cost_in_iteration;
+    /// `excused`: the iteration could not work at all, so there was nothing to report.
+    pub(crate) fn iteration_finished(&mut self, excused: bool) {
+        if !excused {
+            self.tokens_silent = !self.usage_in_iteration;
+            self.cost_silent = !self.cost_in_iteration;
+        }
         self.usage_in_iteration = false;
         self.cost_in_iteration = false;
     }
@@ -155,9 +158,11 @@ mod tests {
         let mut spent = Spent::default();
         assert!(!spent.tokens_silent && !spent.cost_silent);
         spent.apply(&Usage { input_tokens: 1, ..Usage::default() });
-        spent.iteration_finished();
+        spent.iteration_finished(false);
         assert!(!spent.tokens_silent && spent.cost_silent && !spent.cost_known);
-        spent.iteration_finished();
+        spent.iteration_finished(true);
+        assert!(!spent.tokens_silent);
+        spent.iteration_finished(false);
         assert!(spent.tokens_silent);
     }
 

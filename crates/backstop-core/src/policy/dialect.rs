@@ -41,16 +41,24 @@ impl Dialect {
     /// Recognises a document by its keys; `None` is the native form.
     pub(crate) fn of(table: &Table) -> Option<Self> {
         let has = |key: &str| table.get(key).is_some();
-        if has("rule") || has("preset") || has("limits") || has("dialect") {
+        let has_stop_conditions = table.get("retry").is_some_and(
+            |retry| matches!(&retry.node.value, Value::Table(retry) if retry.get("stop_conditions").is_some()),
+        );
+        // A host document may have keys of ours; `[[rule]]` and `dialect` are nobody else's.
+        if has("rule") || has("dialect") {
             None
-        } else if has("stopRules") || has("lawbookVersion") {
+        } else if has("stopRules") {
             Some(Self::Rerun)
-        } else if has("retry") {
+        } else if has_stop_conditions {
             Some(Self::Pipeline)
         } else if LOOP_SETS.iter().any(|(key, _)| has(key)) {
             Some(Self::Loop)
-        } else {
+        } else if has("preset") || has("limits") {
             None
+        } else if has("lawbookVersion") {
+            Some(Self::Rerun)
+        } else {
+            has("retry").then_some(Self::Pipeline)
         }
     }
 
@@ -247,11 +255,25 @@ impl StopRules<'_> {
         self.rules.push(rule);
     }
 
+    /// As `any_of` of `failure_class` does: a class of blanks would be contained in every other.
+    fn refuse_blank_classes(&mut self, classes: &SetOf<Text>) {
+        let key = "blockOnFailureClasses";
+        let is_blank = |class: &Text| class.0.trim().is_empty();
+        if let Some(entry) = self.table.get(key).filter(|_| classes.0.iter().any(is_blank)) {
+            let span = entry.node.span.clone();
+            self.findings.push(
+                Diagnostic::error(format!("`{key}` holds a blank class"), span)
+                    .label("it would match every failure"),
+            );
+        }
+    }
+
     fn read(mut self) -> Vec<Rule> {
         crate::field::refuse_unknown_keys(self.table, "stopRules", &Self::KEYS, &[], self.findings);
         let classes = ["build deterministic", "lint error", "syntax error"];
         let classes = SetOf(classes.map(|class| Text(class.to_owned())).to_vec());
         let any_of = self.value("blockOnFailureClasses", classes);
+        self.refuse_blank_classes(&any_of);
         self.add("blockOnFailureClasses", FailureClass { any_of }, Verdict::Hold);
         let count = self.value("maxRerunsPerJob", Count(2));
         self.add("maxRerunsPerJob", JobAttempts { count }, Verdict::Hold);
@@ -272,8 +294,10 @@ impl StopRules<'_> {
 fn read_rerun(table: &Table, findings: &mut Findings) -> Draft {
     let label = table.get("lawbookVersion").and_then(|entry| match &entry.node.value {
         Value::String(text) | Value::Datetime(text) => Some(text.clone()),
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Float(number) => Some(number.to_string()),
+        // As it was written: `1.10` is another version than `1.1`.
+        Value::Integer(_) | Value::Float(_) => {
+            findings.text.get(entry.node.span.clone()).map(str::to_owned)
+        }
         Value::Null => None,
         _ => {
             findings.wrong_type(&entry.node, "lawbookVersion", "a string");

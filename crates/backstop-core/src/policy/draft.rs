@@ -229,11 +229,16 @@ fn read_reasons(table: &Table, findings: &mut Findings) -> Vec<CustomReason> {
             Value::Table(table) => table.get(key).map(|entry| entry.node.span.clone()),
             _ => None,
         };
+        let Ok(exit_code) = u8::try_from(fields.exit_code) else {
+            let message = format!("exit code {} is no exit code", fields.exit_code);
+            let span = place("exit_code").unwrap_or(node.span.clone());
+            findings.push(Diagnostic::error(message, span).label("use 60 to 63 or 79 to 99"));
+            continue;
+        };
         let own = CustomReason {
             code: fields.code,
             title: fields.title,
-            // What does not fit is refused below as every other code outside the range.
-            exit_code: u8::try_from(fields.exit_code).unwrap_or(0),
+            exit_code,
             diagnosis: fields.diagnosis,
         };
         if let Err(problem) = own.check() {

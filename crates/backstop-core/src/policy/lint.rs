@@ -5,6 +5,7 @@ use crate::condition::{Condition, Scene};
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;
 use crate::field::Count;
+use crate::verdict::Verdict;
 
 /// Looks at the rules that a document wrote; others are not its author's to change.
 pub(super) fn check(policy: &Policy) -> Vec<Diagnostic> {
@@ -55,6 +56,7 @@ fn never_wins(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
     let beats = |(other_position, other): &(usize, &Rule)| {
         *other_position != position
             && !other.shadow
+            && !fires_only_once(other)
             && rank(policy, other, *other_position) > rank(policy, rule, position)
             && implies(&rule.when, &other.when)
     };
@@ -65,6 +67,11 @@ fn never_wins(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
         Some(span) => lint.label("always beaten").related(span.clone(), why),
         None => lint.label(why),
     })
+}
+
+/// Stagnation is recovered from once; after that other rules have their turn.
+fn fires_only_once(rule: &Rule) -> bool {
+    rule.then == Verdict::Recover && matches!(rule.when, Condition::Stagnation(_))
 }
 
 /// Who wins among met rules: the greater one.

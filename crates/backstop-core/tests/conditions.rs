@@ -694,7 +694,7 @@ const PEOPLE: &[Case] = &[
     },
     Case {
         when: r#"{ type = "worker", status = "failed" }"#,
-        says: "when the worker is failed",
+        says: "when the worker fails for good",
         priority: 88,
         reason: "worker_failed",
         looks: &[
@@ -704,7 +704,7 @@ const PEOPLE: &[Case] = &[
     },
     Case {
         when: r#"{ type = "worker", status = "timed_out" }"#,
-        says: "when the worker is timed out",
+        says: "when the worker times out",
         priority: 88,
         reason: "worker_timeout",
         looks: &[(r#"{"worker": "timed_out"}"#, MET, 1.0, None)],

@@ -2,8 +2,8 @@
 
 use super::{Engine, Slot};
 use crate::decision::{AlsoMet, Decision, RuleName, RuleProgress, UnknownRule};
-use crate::policy::Rule;
-use crate::reason::NextStep;
+use crate::policy::{Dialect, Rule};
+use crate::reason::{NextStep, ReasonCode};
 use crate::verdict::Verdict;
 
 pub(super) fn decision(engine: &Engine) -> Decision {
@@ -126,8 +126,18 @@ fn reason(engine: &Engine, rule: &Rule, index: usize) -> String {
     // The condition is the engine's, with raised limits; the code is the rule's where it has one.
     match (&rule.reason, rule.then) {
         (Some(code), _) => code.clone(),
-        (None, Verdict::Complete) => crate::reason::ReasonCode::Completed.as_str().to_owned(),
-        (None, _) => engine.conditions[index].reason(&engine.scene()).as_str().to_owned(),
+        (None, Verdict::Complete) => ReasonCode::Completed.as_str().to_owned(),
+        (None, then) => {
+            let code = engine.conditions[index].reason(&engine.scene());
+            let in_failure_set =
+                then == Verdict::Fail && engine.policy.dialect == Some(Dialect::Loop);
+            match code {
+                ReasonCode::ConditionMet if in_failure_set => {
+                    ReasonCode::FailureCondition.as_str().to_owned()
+                }
+                code => code.as_str().to_owned(),
+            }
+        }
     }
 }
 

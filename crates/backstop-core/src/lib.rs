@@ -15,6 +15,10 @@ mod field;
 pub mod normalise;
 pub mod policy;
 pub mod reason;
+#[cfg(feature = "testing")]
+pub mod reference;
 pub mod repetition;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod time;
 pub mod verdict;

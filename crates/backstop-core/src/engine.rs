@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use crate::condition::{Condition, Measure, Scene, SilentMeters, Truth};
 use crate::decision::Decision;
 use crate::event::{Event, EventKind};
-use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch};
+use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch, bare};
 use crate::policy::{Policy, Rule};
 use crate::reason;
 use crate::time::{Moment, Timestamp, Wake};
@@ -127,10 +127,12 @@ impl Engine {
         let changed = self.facts.fold(event, now, self.counted);
         match &event.kind {
             EventKind::Matched(matched) => {
-                let key = if matched.key.is_empty() { &matched.pattern } else { &matched.key };
+                // A pattern is looked up as it is, even one that looks like a key.
+                let key =
+                    if matched.key.is_empty() { &matched.pattern } else { bare(&matched.key) };
                 self.mark_key(key);
             }
-            EventKind::Probe(probe) => self.mark_key(&probe.key),
+            EventKind::Probe(probe) => self.mark_key(bare(&probe.key)),
             EventKind::Raised(_) => {
                 self.apply_raises();
                 self.mark(changed);
@@ -245,10 +247,9 @@ impl Engine {
     }
 
     fn mark_key(&mut self, key: &str) {
-        let bare = key.strip_prefix("sha256:").unwrap_or(key);
-        let readers = self.readers_of_key.get(bare).map_or(0, Vec::len);
+        let readers = self.readers_of_key.get(key).map_or(0, Vec::len);
         for position in 0..readers {
-            self.mark_rule(self.readers_of_key[bare][position]);
+            self.mark_rule(self.readers_of_key[key][position]);
         }
         for position in 0..self.readers_of_answers.len() {
             self.mark_rule(self.readers_of_answers[position]);
@@ -326,11 +327,10 @@ fn readers_of_key(conditions: &[Condition]) -> BTreeMap<String, Vec<u32>> {
     let mut readers: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (index, condition) in (0..).zip(conditions) {
         for asked in condition.asked() {
-            let key = asked.key();
-            let bare = key.strip_prefix("sha256:").unwrap_or(&key).to_owned();
+            let key = bare(&asked.key()).to_owned();
             let names = match asked {
-                Condition::OutputPattern(output) => vec![bare, output.pattern.0.clone()],
-                _ => vec![bare],
+                Condition::OutputPattern(output) => vec![key, output.pattern.0.clone()],
+                _ => vec![key],
             };
             for name in names {
                 readers.entry(name).or_default().push(index);

@@ -8,6 +8,8 @@ mod events;
 pub mod fuzz;
 mod policies;
 
+use std::fmt;
+
 use proptest::prelude::*;
 
 use crate::event::Event;
@@ -29,10 +31,32 @@ pub struct Happening {
 }
 
 /// A policy, and events that answer its questions.
-pub fn run(most_events: usize) -> impl Strategy<Value = (Policy, Vec<Happening>)> {
+#[derive(Clone, PartialEq)]
+pub struct Run {
+    pub policy: Policy,
+    pub happenings: Vec<Happening>,
+}
+
+/// As a person would write it down: the policy in TOML, then the events, one a line.
+impl fmt::Debug for Run {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "\n{}", self.policy.to_toml())?;
+        for Happening { event, now, asked } in &self.happenings {
+            write!(formatter, "{now} {}", event.to_json())?;
+            match asked {
+                Some(asked) => writeln!(formatter, "  asked at {asked}")?,
+                None => writeln!(formatter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A policy with a sequence of up to so many events.
+pub fn run(most_events: usize) -> impl Strategy<Value = Run> {
     (policy(), happenings(most_events)).prop_map(|(policy, mut happenings)| {
         address(&policy, &mut happenings);
-        (policy, happenings)
+        Run { policy, happenings }
     })
 }
 

@@ -82,7 +82,7 @@ impl Probes {
 }
 
 /// A key without the name of its hash, which callers may leave out.
-fn bare(key: &str) -> &str {
+pub(crate) fn bare(key: &str) -> &str {
     key.strip_prefix("sha256:").unwrap_or(key)
 }
 

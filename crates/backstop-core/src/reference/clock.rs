@@ -46,9 +46,8 @@ fn elapsed(from: Timestamp, to: Timestamp, before: &[Told]) -> Duration {
 
 /// Whether the run is held, asks, is paused, halted, or waits for a rate limit.
 fn is_waiting(told: &[Told]) -> bool {
-    let last = |wanted: fn(&EventKind) -> bool| {
-        told.iter().rposition(|told| wanted(&told.event.kind))
-    };
+    let last =
+        |wanted: fn(&EventKind) -> bool| told.iter().rposition(|told| wanted(&told.event.kind));
     let waits: [(fn(&EventKind) -> bool, fn(&EventKind) -> bool); 5] = [
         (is_held, |kind| matches!(kind, EventKind::Released(_))),
         (is_asked, |kind| matches!(kind, EventKind::Answered(_))),

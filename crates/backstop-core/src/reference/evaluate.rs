@@ -89,9 +89,7 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
             let found = at_least(history.cost_usd(), limit.usd.0);
             unless_silent(found, history.is_silent(|usage| usage.cost_usd.is_some()))
         }
-        Condition::Quota(limit) => {
-            at_least(history.quota_used(&limit.window.0), limit.at_least.0)
-        }
+        Condition::Quota(limit) => at_least(history.quota_used(&limit.window.0), limit.at_least.0),
         Condition::MaxAttempts(limit) => count(history.attempts(), limit.count.0),
         Condition::ConsecutiveErrors(limit) => {
             let latest = history.errors().last().map(|error| error.category);
@@ -116,9 +114,7 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
             let (ended, errored) = history.ended_and_errored();
             only_if(ended >= limit.min_tasks.0, at_least(rate(errored, ended), limit.at_least.0))
         }
-        Condition::TestFailureStreak(limit) => {
-            count(history.test_failure_streak(), limit.count.0)
-        }
+        Condition::TestFailureStreak(limit) => count(history.test_failure_streak(), limit.count.0),
         Condition::NoProgress(limit) => {
             count(history.iterations_since_progress(), limit.iterations.0)
         }
@@ -162,9 +158,7 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
             let passed = wanted.tests.0.iter().filter(|test| passes(&test.0)).count();
             count(passed as u64, wanted.tests.0.len() as u64)
         }
-        Condition::Verification(wanted) => {
-            plain(history.verification() == Some(wanted.outcome))
-        }
+        Condition::Verification(wanted) => plain(history.verification() == Some(wanted.outcome)),
         Condition::Review(wanted) => {
             let fits = history.review() == Some(wanted.outcome);
             match wanted.same_rounds {
@@ -175,7 +169,11 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
         Condition::TasksDone(_) => match history.tasks() {
             Some(tasks) => Found {
                 truth: truth(primary_tasks_done(tasks) && !improvements_left(tasks)),
-                progress: if tasks.total == 0 { 0.0 } else { rate(tasks.done, tasks.total).min(1.0) },
+                progress: if tasks.total == 0 {
+                    0.0
+                } else {
+                    rate(tasks.done, tasks.total).min(1.0)
+                },
             },
             None => plain(false),
         },

@@ -84,10 +84,7 @@ impl<'a> History<'a> {
     /// The position after the last acknowledgement of anything.
     pub(super) fn acknowledged(&self) -> usize {
         let acknowledges = |kind: &EventKind| {
-            matches!(
-                kind,
-                EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_)
-            )
+            matches!(kind, EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_))
         };
         self.events().rev().find(|(_, kind)| acknowledges(kind)).map_or(0, |(at, _)| at + 1)
     }
@@ -122,8 +119,12 @@ impl<'a> History<'a> {
         let border = |kind: &EventKind| {
             matches!(kind, EventKind::IterationStarted(_) | EventKind::IterationFinished(_))
         };
-        let from =
-            self.events().take(end).filter(|(_, kind)| border(kind)).last().map_or(0, |(at, _)| at + 1);
+        let from = self
+            .events()
+            .take(end)
+            .filter(|(_, kind)| border(kind))
+            .last()
+            .map_or(0, |(at, _)| at + 1);
         self.events().filter(move |(at, _)| *at >= from && *at < end)
     }
 
@@ -143,10 +144,11 @@ impl<'a> History<'a> {
     /// A provider's limit says nothing about the work.
     fn met_a_rate_limit(&self, end: usize) -> bool {
         let from = self.counts_from("worker", end);
-        let last = self.inside(end).filter(|(at, _)| *at >= from).filter_map(|(_, kind)| match kind {
-            EventKind::Worker(worker) => Some(worker.status),
-            _ => None,
-        });
+        let last =
+            self.inside(end).filter(|(at, _)| *at >= from).filter_map(|(_, kind)| match kind {
+                EventKind::Worker(worker) => Some(worker.status),
+                _ => None,
+            });
         last.last() == Some(WorkerStatus::RateLimited)
     }
 
@@ -217,12 +219,12 @@ impl<'a> History<'a> {
         if self.ended_on_purpose(position) || self.met_a_rate_limit(position) {
             return false;
         }
-        let errors = self.inside(position).filter(|(_, kind)| matches!(kind, EventKind::ErrorSeen(_)));
+        let errors =
+            self.inside(position).filter(|(_, kind)| matches!(kind, EventKind::ErrorSeen(_)));
         let open = errors.last().is_some_and(|(error, _)| {
             let acknowledged = self.counts_from("consecutive_errors", position) > error;
-            let succeeded = self
-                .inside(position)
-                .any(|(at, kind)| at > error && self.is_success(at, kind));
+            let succeeded =
+                self.inside(position).any(|(at, kind)| at > error && self.is_success(at, kind));
             !acknowledged && !succeeded
         });
         ended_badly(end) || open
@@ -279,9 +281,9 @@ impl<'a> History<'a> {
 
     /// When the work, as a re-run bot sees it, last changed.
     pub(super) fn last_changed_at(&self) -> Option<Timestamp> {
-        let changed = self.events().rev().find(|(_, kind)| {
-            matches!(kind, EventKind::Progress(progress) if self.counts(progress.kind))
-        });
+        let changed = self.events().rev().find(
+            |(_, kind)| matches!(kind, EventKind::Progress(progress) if self.counts(progress.kind)),
+        );
         changed.map(|(at, _)| self.moments[at].at)
     }
 
@@ -320,9 +322,9 @@ impl<'a> History<'a> {
     /// Recoveries since the last progress.
     fn recoveries(&self, wanted: RecoveryKind) -> u64 {
         let from = self.last_progress().map_or(0, |at| at + 1);
-        let recovered = self.events_from(from).filter(|(_, kind)| {
-            matches!(kind, EventKind::Recovered(recovered) if recovered.kind == wanted)
-        });
+        let recovered = self.events_from(from).filter(
+            |(_, kind)| matches!(kind, EventKind::Recovered(recovered) if recovered.kind == wanted),
+        );
         recovered.count() as u64
     }
 }

@@ -75,8 +75,7 @@ impl History<'_> {
 
     /// Units that finished, unsuccessfully, and with more than one attempt.
     pub(super) fn finished_units(&self) -> (u64, u64, u64) {
-        let finished: Vec<_> =
-            self.units().into_iter().filter(|unit| unit.is_finished()).collect();
+        let finished: Vec<_> = self.units().into_iter().filter(|unit| unit.is_finished()).collect();
         let unsuccessful = finished.iter().filter(|unit| unit.is_unsuccessful()).count();
         let retried = finished.iter().filter(|unit| unit.attempts > 1).count();
         (finished.len() as u64, unsuccessful as u64, retried as u64)

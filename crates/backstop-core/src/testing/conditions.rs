@@ -61,9 +61,9 @@ pub fn limits() -> impl Strategy<Value = Json> {
     });
     let cost = select(vec![0.1, 0.25, 0.3, 1.0, 2.0])
         .prop_map(|usd| json!({ "type": "max_cost", "usd": usd }));
-    let quota = (select(vec!["5h", "weekly"]), rate()).prop_map(|(window, at_least)| {
-        json!({ "type": "quota", "window": window, "at_least": at_least })
-    });
+    let quota = (select(vec!["5h", "weekly"]), rate()).prop_map(
+        |(window, at_least)| json!({ "type": "quota", "window": window, "at_least": at_least }),
+    );
     let context =
         rate().prop_map(|at_least| json!({ "type": "context_usage", "at_least": at_least }));
     let rates = (select(vec!["reject_rate", "retry_rate"]), rate(), 1_u64..4).prop_map(
@@ -112,19 +112,15 @@ fn streaks() -> impl Strategy<Value = Json> {
             put(&mut condition, "max_wait", wait);
             condition
         });
-    let worker =
-        (select(vec!["blocked", "failed", "timed_out", "rate_limited"]), 1_u64..4).prop_map(
-            |(status, rows)| json!({ "type": "worker", "status": status, "in_a_row": rows }),
-        );
-    let review = (
-        select(vec!["approved", "changes_requested", "rejected"]),
-        prop::option::of(1_u64..4),
-    )
-        .prop_map(|(outcome, rounds)| {
-            let mut condition = json!({ "type": "review", "outcome": outcome });
-            put(&mut condition, "same_rounds", rounds);
-            condition
-        });
+    let worker = (select(vec!["blocked", "failed", "timed_out", "rate_limited"]), 1_u64..4)
+        .prop_map(|(status, rows)| json!({ "type": "worker", "status": status, "in_a_row": rows }));
+    let review =
+        (select(vec!["approved", "changes_requested", "rejected"]), prop::option::of(1_u64..4))
+            .prop_map(|(outcome, rounds)| {
+                let mut condition = json!({ "type": "review", "outcome": outcome });
+                put(&mut condition, "same_rounds", rounds);
+                condition
+            });
     Union::new(vec![
         counts.boxed(),
         category.boxed(),
@@ -211,11 +207,10 @@ fn asked() -> impl Strategy<Value = Json> {
                 "since": since,
             })
         });
-    let created =
-        select(vec!["done", "a/b"]).prop_map(|path| json!({ "type": "file_created", "path": path }));
-    let contains = select(vec!["done", "a/b"]).prop_map(|path| {
-        json!({ "type": "file_contains", "path": path, "content": "yes" })
-    });
+    let created = select(vec!["done", "a/b"])
+        .prop_map(|path| json!({ "type": "file_created", "path": path }));
+    let contains = select(vec!["done", "a/b"])
+        .prop_map(|path| json!({ "type": "file_contains", "path": path, "content": "yes" }));
     let script = select(vec!["./check.sh", "/bin/true"])
         .prop_map(|script| json!({ "type": "custom_script", "script": script }));
     Union::new(vec![pattern.boxed(), created.boxed(), contains.boxed(), script.boxed()])

@@ -111,7 +111,8 @@ fn iterations() -> impl Strategy<Value = EventKind> {
         prop::bool::weighted(0.15),
     )
         .prop_map(|(exit_code, signal, timed_out)| {
-            IterationFinished { exit_code, signal, timed_out, ..IterationFinished::default() }.into()
+            IterationFinished { exit_code, signal, timed_out, ..IterationFinished::default() }
+                .into()
         });
     let run = prop::option::of(0_u64..5)
         .prop_map(|total_units| RunStarted { total_units, ..RunStarted::default() }.into());
@@ -153,8 +154,9 @@ fn work() -> impl Strategy<Value = EventKind> {
             Tasks { total, done, queued, phase, improvements }.into()
         });
     let figure = select(vec![0.0, -0.0, 1.0, 2.0, 2.5, 4.0, -4.0, 1e308, -1e308, 1e-300]);
-    let cycle = prop::collection::btree_map(select(vec!["a".to_owned(), "b".to_owned()]), figure, 0..3)
-        .prop_map(|metrics| Cycle { metrics }.into());
+    let cycle =
+        prop::collection::btree_map(select(vec!["a".to_owned(), "b".to_owned()]), figure, 0..3)
+            .prop_map(|metrics| Cycle { metrics }.into());
     let action = (
         select(vec!["ls", "cargo test", "sleep 5"]),
         select(vec!["", "", "", "message", "empty", "compaction", "user"]),
@@ -196,25 +198,22 @@ fn usage() -> impl Strategy<Value = EventKind> {
     let context = (0_u64..11, select(vec![0_u64, 4, 10, 20]))
         .prop_map(|(used, limit)| Context { used, limit }.into());
     let resets = prop::option::of(select(vec![0_i64, 1, 1_000, 5_000, 700_000]));
-    let quota = (select(vec!["5h", "weekly"]), share(), resets).prop_map(|(window, used, resets)| {
-        let resets_at = resets.map(|ms| Timestamp::from_nanos(START.as_nanos() + ms * 1_000_000));
-        Quota { window: window.to_owned(), used, resets_at }.into()
-    });
+    let quota =
+        (select(vec!["5h", "weekly"]), share(), resets).prop_map(|(window, used, resets)| {
+            let resets_at =
+                resets.map(|ms| Timestamp::from_nanos(START.as_nanos() + ms * 1_000_000));
+            Quota { window: window.to_owned(), used, resets_at }.into()
+        });
     prop_oneof![4 => usage, 2 => context, 2 => quota]
 }
 
 fn errors() -> impl Strategy<Value = EventKind> {
-    let category = select(vec![
-        ErrorCategory::Transient,
-        ErrorCategory::Recoverable,
-        ErrorCategory::Critical,
-    ]);
+    let category =
+        select(vec![ErrorCategory::Transient, ErrorCategory::Recoverable, ErrorCategory::Critical]);
     let error = (category, text(), prop::option::weighted(0.2, text())).prop_map(
         |(category, message, signature)| ErrorSeen { category, message, signature }.into(),
     );
-    let names = || {
-        prop::collection::vec(select(vec!["a", "b", "c"]).prop_map(str::to_owned), 0..3)
-    };
+    let names = || prop::collection::vec(select(vec!["a", "b", "c"]).prop_map(str::to_owned), 0..3);
     let counts = (count(), select(vec![0_u64, 0, 1, u64::MAX]), 0_u64..2)
         .prop_map(|(passed, failed, skipped)| TestCounts { passed, failed, skipped });
     let failed = prop_oneof![2 => Just(Vec::new()), 1 => names()];
@@ -296,9 +295,22 @@ fn judges() -> impl Strategy<Value = EventKind> {
 
 fn operators() -> impl Strategy<Value = EventKind> {
     let limits = vec![
-        "iterations", "duration", "tokens", "cost_usd", "max_iterations", "reject_rate", "stalled",
-        "no_progress", "error", "cooldown_active", "wait_timeout", "worker_timeout", "health_critical",
-        "said_no", "no such limit", "rate_limited",
+        "iterations",
+        "duration",
+        "tokens",
+        "cost_usd",
+        "max_iterations",
+        "reject_rate",
+        "stalled",
+        "no_progress",
+        "error",
+        "cooldown_active",
+        "wait_timeout",
+        "worker_timeout",
+        "health_critical",
+        "said_no",
+        "no such limit",
+        "rate_limited",
     ];
     let number = select(vec![0.0, 0.5, 1.0, 3.0, 1_000.0, 600_000.0, 1e300]);
     let value = prop_oneof![
@@ -309,8 +321,8 @@ fn operators() -> impl Strategy<Value = EventKind> {
     let raised = (select(limits), value).prop_map(|(limit, value)| {
         Raised { limit: limit.to_owned(), value, by: String::new(), why: String::new() }.into()
     });
-    let suspended = select(vec![0_u64, 1, 1_000, 600_000, u64::MAX])
-        .prop_map(|ms| Suspended { ms }.into());
+    let suspended =
+        select(vec![0_u64, 1, 1_000, 600_000, u64::MAX]).prop_map(|ms| Suspended { ms }.into());
     let recovered = select(vec![
         RecoveryKind::Context,
         RecoveryKind::Context,
@@ -322,13 +334,9 @@ fn operators() -> impl Strategy<Value = EventKind> {
 }
 
 fn people() -> impl Strategy<Value = EventKind> {
-    let signal = select(vec![
-        SignalKind::Stop,
-        SignalKind::Kill,
-        SignalKind::Pause,
-        SignalKind::Resume,
-    ])
-    .prop_map(|kind| Signal { kind, by: String::new() }.into());
+    let signal =
+        select(vec![SignalKind::Stop, SignalKind::Kill, SignalKind::Pause, SignalKind::Resume])
+            .prop_map(|kind| Signal { kind, by: String::new() }.into());
     let answered = select(vec![Answer::Fix, Answer::Continue, Answer::Abort]).prop_map(|answer| {
         Answered { question: String::new(), answer, note: None, by: None }.into()
     });
@@ -364,24 +372,37 @@ fn people() -> impl Strategy<Value = EventKind> {
     ])
 }
 
-/// Gives a generated answer the key of one of the conditions that wait for one.
+/// Gives a generated answer the key of one of the conditions that wait for one like it.
 pub(super) fn address(kind: &mut EventKind, asked: &[&Condition]) {
-    let (EventKind::Matched(Matched { key, .. }) | EventKind::Probe(Probe { key, .. })) = kind
-    else {
-        return;
-    };
-    let number = key.strip_prefix(PLACEHOLDER).and_then(|number| number.parse::<usize>().ok());
-    let Some(number) = number.filter(|_| !asked.is_empty()) else { return };
-    let addressed = asked[number % asked.len()];
-    let full = addressed.key();
-    // Callers may leave out the name of the hash.
-    *key = match number % 2 {
-        0 => full,
-        _ => full.trim_start_matches("sha256:").to_owned(),
-    };
-    if let (EventKind::Matched(matched), Condition::OutputPattern(output)) = (kind, addressed) {
-        matched.pattern.clone_from(&output.pattern.0);
+    let is_pattern = |asked: &&&Condition| matches!(asked, Condition::OutputPattern(_));
+    match kind {
+        EventKind::Matched(matched) => {
+            let asked: Vec<_> = asked.iter().filter(is_pattern).collect();
+            let Some(number) = placeholder(&matched.key) else { return };
+            matched.key = String::new();
+            if let Some(Condition::OutputPattern(output)) = asked.get(number % asked.len().max(1)) {
+                matched.key = spelt(&output.key, number);
+                matched.pattern.clone_from(&output.pattern.0);
+            }
+        }
+        EventKind::Probe(probe) => {
+            let asked: Vec<_> = asked.iter().filter(|asked| !is_pattern(asked)).collect();
+            let Some(number) = placeholder(&probe.key) else { return };
+            if let Some(condition) = asked.get(number % asked.len().max(1)) {
+                probe.key = spelt(&condition.key(), number);
+            }
+        }
+        _ => {}
     }
+}
+
+fn placeholder(key: &str) -> Option<usize> {
+    key.strip_prefix(PLACEHOLDER)?.parse().ok()
+}
+
+/// Callers may leave out the name of the hash.
+fn spelt(key: &str, number: usize) -> String {
+    if number.is_multiple_of(2) { key } else { key.trim_start_matches("sha256:") }.to_owned()
 }
 
 /// Marks a key that is not yet one.

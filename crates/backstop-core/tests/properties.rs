@@ -1,8 +1,9 @@
 //! The engine against the reference, its wake-ups, and what must hold for every run.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use backstop_core::condition::Truth;
+use backstop_core::condition::{Condition, Truth};
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
@@ -14,9 +15,11 @@ use backstop_core::testing::{self, Happening, Run};
 use backstop_core::time::{Moment, Timestamp};
 use backstop_core::verdict::Verdict;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// How often each property is tried, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 2_000;
+const CASES: u32 = 1_500;
 const MOST_EVENTS: usize = 50;
 
 fn config() -> ProptestConfig {
@@ -258,6 +261,48 @@ proptest! {
             after.verdict.severity() <= before.verdict.severity(),
             "{} became {}", before.verdict, after.verdict
         );
+    }
+}
+
+/// A property that never meets a case proves nothing.
+#[test]
+fn generated_runs_reach_every_answer() {
+    let mut runner = TestRunner::deterministic();
+    let runs = testing::run(MOST_EVENTS);
+    let mut seen: BTreeSet<(&'static str, Truth)> = BTreeSet::new();
+    let mut verdicts = BTreeSet::new();
+    for _ in 0..4_000 {
+        let Run { policy, happenings } = runs.new_tree(&mut runner).unwrap().current();
+        let mut engine = Engine::new(policy.clone());
+        for happening in &happenings {
+            engine.handle_event(&happening.event, happening.now);
+        }
+        let last = happenings.last().map_or(Timestamp::default(), |last| last.now);
+        let decision = engine.poll_decision(engine.moment(last));
+        verdicts.insert(decision.verdict.as_str());
+        let met: BTreeSet<_> =
+            decision.progress.iter().filter(|rule| rule.met).map(|rule| rule.rule).collect();
+        let unknown: BTreeSet<_> = decision.unknown.iter().map(|rule| rule.rule).collect();
+        for (index, rule) in policy.all_rules().enumerate() {
+            let truth = match (met.contains(&index), unknown.contains(&index)) {
+                (true, _) => Truth::Yes,
+                (false, true) => Truth::Unknown,
+                (false, false) => Truth::No,
+            };
+            seen.insert((rule.when.type_name(), truth));
+        }
+    }
+    assert_eq!(verdicts.len(), 10, "{verdicts:?}");
+    let given_directly = ["job_attempts", "total_attempts", "never"];
+    for name in Condition::TYPE_NAMES {
+        assert!(seen.contains(&(name, Truth::No)), "{name} is never unmet");
+        let met = seen.contains(&(name, Truth::Yes));
+        assert!(met || given_directly.contains(name), "{name} is never met");
+    }
+    let silent =
+        ["max_tokens", "max_cost", "expr", "file_created", "custom_script", "all", "any", "not"];
+    for name in silent {
+        assert!(seen.contains(&(name, Truth::Unknown)), "{name} is never unknown");
     }
 }
 

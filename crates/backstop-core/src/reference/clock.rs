@@ -46,12 +46,11 @@ fn elapsed(from: Timestamp, to: Timestamp, before: &[Told]) -> Duration {
 
 /// Whether the run is held, asks, is paused, halted, or waits for a rate limit.
 fn is_waiting(told: &[Told]) -> bool {
-    let last =
-        |wanted: fn(&EventKind) -> bool| told.iter().rposition(|told| wanted(&told.event.kind));
-    let waits: [(fn(&EventKind) -> bool, fn(&EventKind) -> bool); 5] = [
-        (is_held, |kind| matches!(kind, EventKind::Released(_))),
-        (is_asked, |kind| matches!(kind, EventKind::Answered(_))),
-        (is_halted, |kind| matches!(kind, EventKind::Resumed(_))),
+    let last = |wanted: Wanted| told.iter().rposition(|told| wanted(&told.event.kind));
+    let waits: [(Wanted, Wanted); 5] = [
+        (|kind| matches!(kind, EventKind::Held(_)), |kind| matches!(kind, EventKind::Released(_))),
+        (|kind| matches!(kind, EventKind::Asked(_)), |kind| matches!(kind, EventKind::Answered(_))),
+        (|kind| matches!(kind, EventKind::Halted(_)), |kind| matches!(kind, EventKind::Resumed(_))),
         (|kind| is_signal(kind, SignalKind::Pause), |kind| is_signal(kind, SignalKind::Resume)),
         (is_rate_limited, |kind| matches!(kind, EventKind::IterationStarted(_))),
     ];
@@ -59,17 +58,7 @@ fn is_waiting(told: &[Told]) -> bool {
     waits.into_iter().any(|(begins, ends)| last(begins) > last(ends))
 }
 
-fn is_held(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Held(_))
-}
-
-fn is_asked(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Asked(_))
-}
-
-fn is_halted(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Halted(_))
-}
+type Wanted = fn(&EventKind) -> bool;
 
 fn is_signal(kind: &EventKind, wanted: SignalKind) -> bool {
     matches!(kind, EventKind::Signal(signal) if signal.kind == wanted)

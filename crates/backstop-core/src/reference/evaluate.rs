@@ -345,7 +345,7 @@ fn due(clock: ClockTime, history: &History<'_>) -> Timestamp {
         ClockTime::At(at) => at,
         ClockTime::Daily(time) => {
             let start = i128::from(history.start().as_nanos());
-            let of_day = i128::from(time.duration_since(jiff::civil::Time::midnight()).as_nanos());
+            let of_day = time.duration_since(jiff::civil::Time::midnight()).as_nanos();
             let today = start.div_euclid(DAY) * DAY + of_day;
             let due = if today >= start { today } else { today + DAY };
             Timestamp::from_nanos(i64::try_from(due).unwrap_or(i64::MAX))

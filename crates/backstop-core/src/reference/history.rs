@@ -71,7 +71,8 @@ impl<'a> History<'a> {
                     named = fired.then_some(decided.streaks.as_slice());
                 }
                 EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_) => {
-                    if named.take().is_none_or(|names| names.iter().any(|name| name == streak)) {
+                    let names = named.take();
+                    if names.is_none_or(|names| names.iter().any(|name| name == streak)) {
                         from = position + 1;
                     }
                 }
@@ -144,12 +145,12 @@ impl<'a> History<'a> {
     /// A provider's limit says nothing about the work.
     fn met_a_rate_limit(&self, end: usize) -> bool {
         let from = self.counts_from("worker", end);
-        let last =
+        let mut said =
             self.inside(end).filter(|(at, _)| *at >= from).filter_map(|(_, kind)| match kind {
                 EventKind::Worker(worker) => Some(worker.status),
                 _ => None,
             });
-        last.last() == Some(WorkerStatus::RateLimited)
+        said.next_back() == Some(WorkerStatus::RateLimited)
     }
 
     // --- Errors ---
@@ -209,8 +210,8 @@ impl<'a> History<'a> {
     /// Errors in a row, none of them followed by a success.
     pub(super) fn consecutive_errors(&self) -> u64 {
         let acknowledged = self.counts_from("consecutive_errors", self.told.len());
-        let successes = self.events().filter(|(at, kind)| self.is_success(*at, kind));
-        let from = successes.last().map_or(0, |(at, _)| at + 1).max(acknowledged);
+        let mut successes = self.events().filter(|(at, kind)| self.is_success(*at, kind));
+        let from = successes.next_back().map_or(0, |(at, _)| at + 1).max(acknowledged);
         self.errors().iter().filter(|error| error.position >= from).count() as u64
     }
 
@@ -219,9 +220,9 @@ impl<'a> History<'a> {
         if self.ended_on_purpose(position) || self.met_a_rate_limit(position) {
             return false;
         }
-        let errors =
+        let mut errors =
             self.inside(position).filter(|(_, kind)| matches!(kind, EventKind::ErrorSeen(_)));
-        let open = errors.last().is_some_and(|(error, _)| {
+        let open = errors.next_back().is_some_and(|(error, _)| {
             let acknowledged = self.counts_from("consecutive_errors", position) > error;
             let succeeded =
                 self.inside(position).any(|(at, kind)| at > error && self.is_success(at, kind));

@@ -55,7 +55,7 @@ fn loaded(document: &Json) -> Policy {
 fn rule() -> impl Strategy<Value = Json> {
     let reasons = vec!["stalled", "error", "max_iterations", "token_limit", OWN_REASON];
     (
-        nested(leaf()),
+        prop_oneof![3 => leaf(), 2 => nested(leaf())],
         verdict(),
         prop::option::weighted(0.2, select(reasons)),
         prop::option::weighted(0.3, select(vec![-5, 0, 20, 75, 80])),

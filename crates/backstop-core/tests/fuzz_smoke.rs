@@ -48,14 +48,16 @@ fn run(target: fn(&[u8]), input: &[u8], origin: &str) {
 
 fn seeds(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name);
-    let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = folder.read_dir().expect("the corpus lies beside the tests");
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.expect("the corpus can be listed").path()).collect();
     paths.sort();
     paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the fence is around the core, not its tests")]
 fn read(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap()
+    std::fs::read(path).expect("a seed can be read")
 }
 
 /// One to four small changes.
@@ -104,6 +106,6 @@ impl XorShift {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound.max(1) as u64).unwrap()
+        usize::try_from(self.0 % bound.max(1) as u64).expect("it is below a usize")
     }
 }

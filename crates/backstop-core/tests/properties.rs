@@ -18,17 +18,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// How often each property is tried, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 1_500;
 const MOST_EVENTS: usize = 50;
 
+/// Six times as many cases as proptest's default, or as `PROPTEST_CASES` says.
 fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig {
-        cases: cases.unwrap_or(CASES),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases.saturating_mul(6), failure_persistence: None, ..usual }
 }
 
 /// An engine and a reference that are told the same.
@@ -115,13 +110,21 @@ fn truths(answer: &Answer) -> Vec<Truth> {
 }
 
 /// What may not change before the engine's own wake-up.
-fn standing(decision: &Decision) -> (Verdict, Vec<Fired>, Vec<(usize, bool)>, Vec<usize>) {
-    (
-        decision.verdict,
-        fired(decision),
-        decision.progress.iter().map(|rule| (rule.rule, rule.met)).collect(),
-        decision.unknown.iter().map(|rule| rule.rule).collect(),
-    )
+#[derive(Debug, PartialEq)]
+struct Standing {
+    verdict: Verdict,
+    fired: Vec<Fired>,
+    met: Vec<(usize, bool)>,
+    unknown: Vec<usize>,
+}
+
+fn standing(decision: &Decision) -> Standing {
+    Standing {
+        verdict: decision.verdict,
+        fired: fired(decision),
+        met: decision.progress.iter().map(|rule| (rule.rule, rule.met)).collect(),
+        unknown: decision.unknown.iter().map(|rule| rule.rule).collect(),
+    }
 }
 
 proptest! {
@@ -218,10 +221,10 @@ proptest! {
         let hash = policy.hash();
         let toml = policy.to_toml();
         let again = Policy::load(toml.as_bytes(), Syntax::Toml).unwrap().policy;
-        prop_assert_eq!(again.hash(), hash.clone(), "{}", toml);
+        prop_assert_eq!(&again.hash(), &hash, "{}", toml);
         let json = policy.to_json().to_string();
         let again = Policy::load(json.as_bytes(), Syntax::Json).unwrap().policy;
-        prop_assert_eq!(again.hash(), hash, "{}", json);
+        prop_assert_eq!(&again.hash(), &hash, "{}", json);
         // Equal hashes must mean equal decisions.
         prop_assert_eq!(again.rules.len(), policy.rules.len());
         for (one, other) in again.all_rules().zip(policy.all_rules()) {

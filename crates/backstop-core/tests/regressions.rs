@@ -15,14 +15,14 @@ const NOW: &str = "2026-05-04T10:00:00Z";
 
 fn engine(rules: &str) -> Engine {
     let text = format!("limits = {{ unlimited = true }}\n{rules}");
-    Engine::new(Policy::load(text.as_bytes(), Syntax::Toml).unwrap().policy)
+    Engine::new(Policy::load(text.as_bytes(), Syntax::Toml).expect("the policy is right").policy)
 }
 
 fn decide(engine: &mut Engine, lines: &[&str]) -> Decision {
-    let now: Timestamp = NOW.parse().unwrap();
+    let now: Timestamp = NOW.parse().expect("a time");
     let mut decision = engine.poll_decision(engine.moment(now));
     for line in lines {
-        engine.handle_event(&Event::from_json(line.as_bytes()).unwrap(), now);
+        engine.handle_event(&Event::from_json(line.as_bytes()).expect("an event"), now);
         decision = engine.poll_decision(engine.moment(now));
     }
     decision

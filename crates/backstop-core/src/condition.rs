@@ -453,12 +453,12 @@ fn read_parts(
     Some(parts)
 }
 
-/// The key of a condition of a simple type.
-fn key_of<K: Kind>(kind: &K) -> String {
+/// A condition of a simple type as it stands in documents.
+fn json_of<K: Kind>(kind: &K) -> Json {
     let mut map = Map::new();
     map.insert("type".to_owned(), K::TYPE.into());
     kind.write_fields(&mut map);
-    sha256_hex(&canonical_json(&Json::Object(map)))
+    Json::Object(map)
 }
 
 fn schema_of<K: Kind>() -> Json {

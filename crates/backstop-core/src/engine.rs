@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::condition::{Condition, Measure, Scene, SilentMeters, Truth};
 use crate::decision::Decision;
 use crate::event::{Event, EventKind};
-use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch};
+use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch, bare};
 use crate::policy::{Policy, Rule};
 use crate::reason;
 use crate::time::{Moment, Timestamp, Wake};
@@ -126,10 +126,12 @@ impl Engine {
         let changed = self.facts.fold(event, now, self.counted);
         match &event.kind {
             EventKind::Matched(matched) => {
-                let key = if matched.key.is_empty() { &matched.pattern } else { &matched.key };
+                // A pattern is looked up as it is, even one that looks like a key.
+                let key =
+                    if matched.key.is_empty() { &matched.pattern } else { bare(&matched.key) };
                 self.mark_key(key);
             }
-            EventKind::Probe(probe) => self.mark_key(&probe.key),
+            EventKind::Probe(probe) => self.mark_key(bare(&probe.key)),
             EventKind::Raised(_) => self.apply_raises(),
             _ => self.mark(changed),
         }
@@ -338,7 +340,7 @@ fn readers_of_key(conditions: &[Condition]) -> Vec<(u64, u32)> {
 }
 
 fn key_hash(key: &str) -> u64 {
-    xxh3_64(key.strip_prefix("sha256:").unwrap_or(key).as_bytes())
+    xxh3_64(key.as_bytes())
 }
 
 fn readers_of_answers(conditions: &[Condition]) -> Vec<u32> {

@@ -41,7 +41,7 @@ pub use view::View;
 pub use watch::Watch;
 
 pub(crate) use given::Overrides;
-pub(crate) use seen::ProbeAnswer;
+pub(crate) use seen::{ProbeAnswer, bare};
 pub(crate) use usage::context_share;
 
 use clock::{Clock, Wait};
@@ -306,7 +306,12 @@ impl Facts {
             SignalKind::Resume => self.clock.done_waiting(Wait::Unpause),
             SignalKind::Stop | SignalKind::Kill => {}
         }
-        self.signal = Some(kind);
+        // A stop that was asked for stands until it is acknowledged: pausing does not undo it.
+        let stops = matches!(kind, SignalKind::Stop | SignalKind::Kill);
+        let stopping = matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill));
+        if stops || !stopping {
+            self.signal = Some(kind);
+        }
         Watch::SIGNAL
     }
 

@@ -15,7 +15,11 @@ mod field;
 pub mod normalise;
 pub mod policy;
 pub mod reason;
+#[cfg(feature = "testing")]
+pub mod reference;
 pub mod repetition;
 pub mod rerun;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod time;
 pub mod verdict;

@@ -11,7 +11,7 @@ use super::measure::{Measure, Scene, Truth};
 use super::words::quoted;
 use crate::diagnostic::Diagnostic;
 use crate::document::{Node, Value, canonical_json, sha256_hex, to_value};
-use crate::facts::{ProbeAnswer, Watch};
+use crate::facts::{ProbeAnswer, Watch, bare};
 use crate::field::{Findings, Period, Text, choices, record};
 use crate::reason::ReasonCode;
 
@@ -285,13 +285,13 @@ pub struct AnswerKey {
 
 impl AnswerKey {
     fn new<K: Kind>(kind: &K, node: &Node) -> Self {
-        let own = super::key_of(kind);
-        let written = to_value(node).ok().filter(Json::is_object);
-        let written = written.map(|written| sha256_hex(&canonical_json(&written)));
+        let hash = |condition: &Json| bare(&sha256_hex(&canonical_json(condition))).to_owned();
+        let own = hash(&super::json_of(kind));
+        let written = to_value(node).ok().filter(Json::is_object).map(|written| hash(&written));
         Self { written: written.filter(|written| *written != own), own }
     }
 
-    /// Each key, the usual one first.
+    /// Each key without the name of its hash, the usual one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.own.as_str()).chain(self.written.as_deref())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::budgets::{raise_count, raise_duration};
 use super::kind::Kind;
-use super::measure::{Measure, Scene, milliseconds};
+use super::measure::{Measure, Scene, milliseconds, share};
 use super::output::value_span;
 use super::words::{counted, duration, quoted};
 use crate::event::LimitValue;
@@ -221,15 +221,13 @@ impl Kind for Cooldown {
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
-        let left = self.left(scene);
+        let elapsed = scene.facts.reruns.last_changed_at.map(|at| scene.now.at.since(at));
         let whole = milliseconds(self.duration.0);
-        let elapsed =
-            scene.facts.reruns.last_changed_at.map(|at| milliseconds(scene.now.at.since(at)));
         Measure {
-            truth: super::Truth::of(!left.is_zero()),
+            truth: super::Truth::of(elapsed.is_some_and(|elapsed| elapsed < self.duration.0)),
             // A change that lies in the future leaves the whole time to wait, not more.
-            progress: (milliseconds(left) / whole).clamp(0.0, 1.0),
-            value: elapsed,
+            progress: elapsed.map_or(0.0, |elapsed| 1.0 - share(milliseconds(elapsed), whole)),
+            value: elapsed.map(milliseconds),
             threshold: Some(whole),
         }
     }

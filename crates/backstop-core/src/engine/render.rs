@@ -69,22 +69,11 @@ fn also_met(engine: &Engine, rules: &[&Rule], slot: Slot) -> AlsoMet {
     }
 }
 
-/// Rules that are only watched and are met.
+/// Rules that are only watched and would have fired.
 fn shadows<'a>(engine: &'a Engine, rules: &'a [&'a Rule]) -> impl Iterator<Item = AlsoMet> + 'a {
-    let watched = rules.iter().enumerate().filter(|(_, rule)| rule.shadow);
-    watched.filter_map(|(index, rule)| {
-        let measure = engine.measure(index);
-        measure.truth.is_met().then(|| AlsoMet {
-            rule: index,
-            name: rule.name().to_owned(),
-            verdict: rule.then,
-            reason: reason(engine, rule, index),
-            message: rule.message.clone().unwrap_or_else(|| note(engine, index)),
-            value: measure.value,
-            threshold: measure.threshold,
-            shadow: true,
-        })
-    })
+    let fires = |slot: &Slot| slot.fires(engine.measure(slot.rule as usize).truth, &engine.facts);
+    let fired = super::slot::watched(&engine.policy).into_iter().filter(fires);
+    fired.map(|slot| AlsoMet { shadow: true, ..also_met(engine, rules, slot) })
 }
 
 /// Rules that follow from settings are listed only when they say something.

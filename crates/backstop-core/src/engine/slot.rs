@@ -13,13 +13,14 @@ pub(super) struct Slot {
     pub(super) rule: u32,
     pub(super) verdict: Verdict,
     trigger: Trigger,
+    /// What can't be evaluated counts as met.
+    fires_unknown: bool,
 }
 
 /// What makes a rule fire this way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trigger {
     Met,
-    MetOrUnknown,
     /// It can't be evaluated, and that must not be taken for "not met".
     Unknown,
     /// A full context may still be met by a fresh start, so often.
@@ -32,19 +33,13 @@ enum Trigger {
 
 impl Slot {
     pub(super) fn fires(&self, truth: Truth, facts: &Facts) -> bool {
+        let met = truth == Truth::Yes || (self.fires_unknown && truth == Truth::Unknown);
         match self.trigger {
-            Trigger::Met => truth == Truth::Yes,
-            Trigger::MetOrUnknown => truth != Truth::No,
+            Trigger::Met => met,
             Trigger::Unknown => truth == Truth::Unknown,
-            Trigger::ContextRecoverable(most) => {
-                truth == Truth::Yes && facts.progress.context_recoveries < most
-            }
-            Trigger::ContextExhausted(most) => {
-                truth == Truth::Yes && facts.progress.context_recoveries >= most
-            }
-            Trigger::StagnationRecoverable => {
-                truth == Truth::Yes && facts.progress.stagnation_recoveries == 0
-            }
+            Trigger::ContextRecoverable(most) => met && facts.progress.context_recoveries < most,
+            Trigger::ContextExhausted(most) => met && facts.progress.context_recoveries >= most,
+            Trigger::StagnationRecoverable => met && facts.progress.stagnation_recoveries == 0,
         }
     }
 
@@ -62,9 +57,7 @@ pub(super) fn in_order(policy: &Policy) -> Vec<Slot> {
     let by_severity = policy.order == Order::Severity && !policy.stop_on_first;
     let mut slots: Vec<(Slot, i32)> = Vec::new();
     for (index, rule) in (0..).zip(policy.all_rules()).filter(|(_, rule)| !rule.shadow) {
-        for (verdict, trigger) in ways(rule, policy) {
-            slots.push((Slot { rule: index, verdict, trigger }, rule.priority()));
-        }
+        slots.extend(ways(index, rule, policy).into_iter().map(|slot| (slot, rule.priority())));
     }
     slots.sort_by_key(|(slot, priority)| {
         let severity = if by_severity { slot.verdict.severity() } else { 0 };
@@ -73,7 +66,13 @@ pub(super) fn in_order(policy: &Policy) -> Vec<Slot> {
     slots.into_iter().map(|(slot, _)| slot).collect()
 }
 
-fn ways(rule: &Rule, policy: &Policy) -> Vec<(Verdict, Trigger)> {
+/// The ways in which rules that are only watched would fire, in the order of the rules.
+pub(super) fn watched(policy: &Policy) -> Vec<Slot> {
+    let rules = (0..).zip(policy.all_rules()).filter(|(_, rule)| rule.shadow);
+    rules.flat_map(|(index, rule)| ways(index, rule, policy)).collect()
+}
+
+fn ways(index: u32, rule: &Rule, policy: &Policy) -> Vec<Slot> {
     let most = policy.settings.context_recoveries();
     let mut ways = match (rule.then, &rule.when) {
         (Verdict::Recover, when) if reads(when, &|c| matches!(c, Condition::ContextUsage(_))) => {
@@ -85,13 +84,15 @@ fn ways(rule: &Rule, policy: &Policy) -> Vec<(Verdict, Trigger)> {
         (Verdict::Recover, when) if reads(when, &|c| matches!(c, Condition::Stagnation(_))) => {
             vec![(Verdict::Recover, Trigger::StagnationRecoverable)]
         }
-        (then, _) if rule.on_unknown == OnUnknown::Fire => vec![(then, Trigger::MetOrUnknown)],
         (then, _) => vec![(then, Trigger::Met)],
     };
     if rule.on_unknown == OnUnknown::Hold {
         ways.push((Verdict::Hold, Trigger::Unknown));
     }
-    ways
+    let fires_unknown = rule.on_unknown == OnUnknown::Fire;
+    ways.into_iter()
+        .map(|(verdict, trigger)| Slot { rule: index, verdict, trigger, fires_unknown })
+        .collect()
 }
 
 fn reads(when: &Condition, wanted: &dyn Fn(&Condition) -> bool) -> bool {

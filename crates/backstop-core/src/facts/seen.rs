@@ -40,7 +40,7 @@ impl Patterns {
 
     /// Whether a pattern has matched, by its key or, from those who don't know keys, by its text.
     pub(crate) fn has_matched(&self, key: &str, whole_run: bool) -> bool {
-        self.by_key.get(bare(key)).is_some_and(|known| whole_run || known.in_iteration)
+        self.by_key.get(key).is_some_and(|known| whole_run || known.in_iteration)
     }
 
     pub(crate) fn matched(&self) -> impl Iterator<Item = &str> {
@@ -69,7 +69,7 @@ impl Probes {
     }
 
     pub(crate) fn answer(&self, key: &str) -> Option<&ProbeAnswer> {
-        self.0.get(bare(key))
+        self.0.get(key)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Option<bool>)> {
@@ -78,7 +78,7 @@ impl Probes {
 }
 
 /// A key without the name of its hash, which callers may leave out.
-fn bare(key: &str) -> &str {
+pub(crate) fn bare(key: &str) -> &str {
     key.strip_prefix("sha256:").unwrap_or(key)
 }
 

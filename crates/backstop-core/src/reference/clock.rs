@@ -1,0 +1,69 @@
+//! Both clocks, from the list of events.
+
+use std::time::Duration;
+
+use super::Told;
+use crate::event::{EventKind, SignalKind, WorkerStatus};
+use crate::time::{Moment, Timestamp};
+
+/// When each event happened. Neither clock goes back, whatever an event says.
+pub(super) fn moments(told: &[Told]) -> Vec<Moment> {
+    let mut moments: Vec<Moment> = Vec::new();
+    for (index, Told { event, now }) in told.iter().enumerate() {
+        let said = event.at.unwrap_or(*now);
+        let before = moments.last().copied().unwrap_or(Moment { at: said, ..Moment::default() });
+        let at = said.max(before.at);
+        // Where active time is missing, wall time stands in, without waits and sleep.
+        let awake = elapsed(before.at, at, &told[..index]).saturating_add(before.active);
+        let slept = match &event.kind {
+            EventKind::Suspended(suspended) => Duration::from_millis(suspended.ms),
+            _ => Duration::ZERO,
+        };
+        let active = match event.active_ms {
+            Some(active_ms) => Duration::from_millis(active_ms),
+            None => awake.saturating_sub(slept),
+        };
+        moments.push(Moment { at, active: active.max(before.active) });
+    }
+    moments
+}
+
+/// Both clocks at a time after the last event.
+pub(super) fn moment(told: &[Told], now: Timestamp) -> Moment {
+    match moments(told).last() {
+        None => Moment { at: now, active: Duration::ZERO },
+        Some(last) => {
+            let at = now.max(last.at);
+            let active = last.active.saturating_add(elapsed(last.at, at, told));
+            Moment { at, active }
+        }
+    }
+}
+
+fn elapsed(from: Timestamp, to: Timestamp, before: &[Told]) -> Duration {
+    if is_waiting(before) { Duration::ZERO } else { to.since(from) }
+}
+
+/// Whether the run is held, asks, is paused, halted, or waits for a rate limit.
+fn is_waiting(told: &[Told]) -> bool {
+    let last = |wanted: Wanted| told.iter().rposition(|told| wanted(&told.event.kind));
+    let waits: [(Wanted, Wanted); 5] = [
+        (|kind| matches!(kind, EventKind::Held(_)), |kind| matches!(kind, EventKind::Released(_))),
+        (|kind| matches!(kind, EventKind::Asked(_)), |kind| matches!(kind, EventKind::Answered(_))),
+        (|kind| matches!(kind, EventKind::Halted(_)), |kind| matches!(kind, EventKind::Resumed(_))),
+        (|kind| is_signal(kind, SignalKind::Pause), |kind| is_signal(kind, SignalKind::Resume)),
+        (is_rate_limited, |kind| matches!(kind, EventKind::IterationStarted(_))),
+    ];
+    // `None`, never, is less than any position.
+    waits.into_iter().any(|(begins, ends)| last(begins) > last(ends))
+}
+
+type Wanted = fn(&EventKind) -> bool;
+
+fn is_signal(kind: &EventKind, wanted: SignalKind) -> bool {
+    matches!(kind, EventKind::Signal(signal) if signal.kind == wanted)
+}
+
+fn is_rate_limited(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Worker(worker) if worker.status == WorkerStatus::RateLimited)
+}

@@ -112,7 +112,7 @@ macro_rules! event_kinds {
 event_kinds! {
     /// A run began.
     "run_started" => RunStarted,
-        r#"{"type":"run_started","run":"4K7Q2M9X1BD3F","policy_hash":"sha256:a427…","command":["./agent.sh"],"cwd":"/home/me/project","labels":{"team":"core"},"total_units":8}"#;
+        r#"{"type":"run_started","run":"4K7Q2M9X1BD3F","policy_hash":"sha256:a427…","command":["./agent.sh"],"cwd":"/srv/project","labels":{"team":"core"},"total_units":8}"#;
     /// The supervised command was started once more. How full the context is starts anew.
     "iteration_started" => IterationStarted,
         r#"{"type":"iteration_started","iteration":1}"#;

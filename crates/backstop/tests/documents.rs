@@ -147,7 +147,7 @@ impl Document {
                     inside = true;
                 }
                 None if inside => {
-                    let block = blocks.last_mut().unwrap();
+                    let block = blocks.last_mut().expect("a block was opened");
                     block.text.push_str(content);
                     block.text.push('\n');
                 }
@@ -162,7 +162,7 @@ impl Block {
     fn check(&self) -> Result<(), String> {
         match (self.language.as_str(), self.role.as_str()) {
             ("toml" | "yaml" | "json", "policy") => {
-                let syntax = Syntax::from_extension(&self.language).unwrap();
+                let syntax = Syntax::from_extension(&self.language).expect("one of the three");
                 Policy::load(self.text.as_bytes(), syntax)
                     .map(|_| ())
                     .map_err(|findings| format!("is no policy: {findings:?}"))
@@ -171,7 +171,7 @@ impl Block {
                 let document = format!("when = {}", self.text);
                 let node = parse(document.as_bytes(), Syntax::Toml)
                     .map_err(|findings| format!("is no TOML: {findings:?}"))?;
-                let when = to_value(&node).unwrap()["when"].clone();
+                let when = to_value(&node).expect("numbers are finite")["when"].clone();
                 Condition::from_json(&when)
                     .map(|_| ())
                     .map_err(|findings| format!("is no condition: {findings:?}"))
@@ -201,12 +201,15 @@ struct Sandbox {
 
 impl Sandbox {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder for a while");
         let examples = root().join("examples");
         for path in files_below(&examples) {
-            let copy = folder.path().join("examples").join(path.strip_prefix(&examples).unwrap());
-            fs::create_dir_all(copy.parent().unwrap()).unwrap();
-            fs::copy(path, copy).unwrap();
+            let copy = folder
+                .path()
+                .join("examples")
+                .join(path.strip_prefix(&examples).expect("it was found there"));
+            fs::create_dir_all(copy.parent().expect("a file has a folder")).expect("a folder");
+            fs::copy(path, copy).expect("a copy");
         }
         Self { folder }
     }
@@ -224,7 +227,7 @@ impl Sandbox {
                 .env("NO_COLOR", "1")
                 .env_remove("DEPLOY_ENV")
                 .output()
-                .unwrap();
+                .expect("`sh` runs");
             status = output.status.code().unwrap_or(-1);
             printed.push_str(&format!("$ {command}\n{}", String::from_utf8_lossy(&output.stdout)));
         }
@@ -233,9 +236,11 @@ impl Sandbox {
 }
 
 fn path_with_backstop() -> std::ffi::OsString {
-    let own = Path::new(env!("CARGO_BIN_EXE_backstop")).parent().unwrap().to_owned();
+    let own =
+        Path::new(env!("CARGO_BIN_EXE_backstop")).parent().expect("a file has a folder").to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&path))).unwrap()
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&path)))
+        .expect("no colon in it")
 }
 
 /// The documents that are written by hand, and those that are generated but for the reasons, whose
@@ -250,16 +255,16 @@ fn documents() -> Vec<Document> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .filter(|path| !path.ends_with("reference/reasons.md"))
         .map(|path| Document {
-            name: path.strip_prefix(&root).unwrap().display().to_string(),
-            text: fs::read_to_string(&path).unwrap(),
+            name: path.strip_prefix(&root).expect("it was found there").display().to_string(),
+            text: fs::read_to_string(&path).expect("a text"),
         })
         .collect()
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
         if path.is_dir() {
             files.extend(files_below(&path));
         } else {

@@ -230,6 +230,9 @@ macro_rules! conditions {
             pub(crate) fn kinds() -> Vec<KindInfo> {
                 vec![$(KindInfo {
                     type_name: $type::TYPE,
+                    summary: $type::SUMMARY,
+                    example: $type::EXAMPLE,
+                    progress: $type::PROGRESS,
                     priority: $type::PRIORITY,
                     schema: schema_of::<$type>(),
                 },)*]
@@ -285,6 +288,9 @@ conditions! {
 /// What documents and schemas say of a condition type.
 pub(crate) struct KindInfo {
     pub(crate) type_name: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) progress: &'static str,
     pub(crate) priority: i32,
     pub(crate) schema: Json,
 }
@@ -466,7 +472,7 @@ fn schema_of<K: Kind>() -> Json {
     properties.insert("type".to_owned(), json!({ "const": K::TYPE }));
     let mut required = vec!["type".into()];
     K::schema_fields(&mut properties, &mut required);
-    object_schema(properties, required)
+    crate::field::described(object_schema(properties, required), K::SUMMARY, None)
 }
 
 fn described(parts: &[Condition], between: &str) -> String {

@@ -59,6 +59,8 @@ pub(crate) trait Field: Sized {
 
 /// A table with fields of fixed names.
 pub(crate) trait Record: Sized {
+    /// What it is, in a line or two: the struct's own documentation.
+    const SUMMARY: &'static str;
     const KEYS: &'static [&'static str];
 
     /// Reads the fields; `extra` names keys that somebody else reads.

@@ -12,9 +12,12 @@ mod diagnostics;
 mod error;
 mod exit_code;
 mod input;
+mod reference;
 mod report;
 mod sanitise;
 mod terminal;
+
+pub use reference::reference;
 
 use args::Arguments;
 use terminal::Terminal;

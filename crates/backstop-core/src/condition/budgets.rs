@@ -26,6 +26,8 @@ record! {
 
 impl Kind for MaxIterations {
     const TYPE: &'static str = "max_iterations";
+    const EXAMPLE: &'static str = r#"{ type = "max_iterations", count = 50 }"#;
+    const PROGRESS: &'static str = "iterations / `count`";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::ITERATIONS;
 
@@ -65,6 +67,8 @@ record! {
 
 impl Kind for MaxDuration {
     const TYPE: &'static str = "max_duration";
+    const EXAMPLE: &'static str = r#"{ type = "max_duration", duration = "8h" }"#;
+    const PROGRESS: &'static str = "active time / `duration`";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::NONE;
     const MOVES: bool = true;
@@ -118,6 +122,7 @@ impl WallClock {
 
 impl Kind for WallClock {
     const TYPE: &'static str = "wall_clock";
+    const EXAMPLE: &'static str = r#"{ type = "wall_clock", at = "07:00" }"#;
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::START;
 
@@ -158,6 +163,8 @@ record! {
 
 impl Kind for MaxTokens {
     const TYPE: &'static str = "max_tokens";
+    const EXAMPLE: &'static str = r#"{ type = "max_tokens", count = 1000000 }"#;
+    const PROGRESS: &'static str = "tokens / `count`";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::TOKENS.union(Watch::METERS);
     const METER: bool = true;
@@ -202,6 +209,8 @@ record! {
 
 impl Kind for MaxCost {
     const TYPE: &'static str = "max_cost";
+    const EXAMPLE: &'static str = r#"{ type = "max_cost", usd = 20.0 }"#;
+    const PROGRESS: &'static str = "cost / `usd`";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::COST.union(Watch::METERS);
     const METER: bool = true;
@@ -247,6 +256,8 @@ record! {
 
 impl Kind for Quota {
     const TYPE: &'static str = "quota";
+    const EXAMPLE: &'static str = r#"{ type = "quota", window = "5h", at_least = 0.9 }"#;
+    const PROGRESS: &'static str = "share used / `at_least`";
     const PRIORITY: i32 = 80;
     const WATCHES: Watch = Watch::QUOTA;
 
@@ -288,6 +299,8 @@ record! {
 
 impl Kind for ContextUsage {
     const TYPE: &'static str = "context_usage";
+    const EXAMPLE: &'static str = r#"{ type = "context_usage", at_least = 0.95 }"#;
+    const PROGRESS: &'static str = "share used / `at_least`";
     const PRIORITY: i32 = 74;
     const WATCHES: Watch = Watch::CONTEXT;
 

@@ -40,6 +40,7 @@ impl OnError {
 
 impl Kind for OnError {
     const TYPE: &'static str = "on_error";
+    const EXAMPLE: &'static str = r#"{ type = "on_error", pattern = "disk full" }"#;
     const PRIORITY: i32 = 100;
     const WATCHES: Watch = Watch::ERRORS;
 
@@ -79,6 +80,9 @@ record! {
 
 impl Kind for ConsecutiveErrors {
     const TYPE: &'static str = "consecutive_errors";
+    const EXAMPLE: &'static str =
+        r#"{ type = "consecutive_errors", count = 3, category = "recoverable" }"#;
+    const PROGRESS: &'static str = "errors in a row / `count`";
     const PRIORITY: i32 = 78;
     const WATCHES: Watch = Watch::ERRORS;
     const STREAKS: Streaks = Streaks::of(Streak::ConsecutiveErrors);
@@ -135,6 +139,8 @@ record! {
 
 impl Kind for ErrorRate {
     const TYPE: &'static str = "error_rate";
+    const EXAMPLE: &'static str = r#"{ type = "error_rate", at_least = 0.2, min_tasks = 5 }"#;
+    const PROGRESS: &'static str = "rate / `at_least`";
     const PRIORITY: i32 = 73;
     const WATCHES: Watch = Watch::ERRORS.union(Watch::UNITS);
 
@@ -182,6 +188,7 @@ record! {
 
 impl Kind for ExitCode {
     const TYPE: &'static str = "exit_code";
+    const EXAMPLE: &'static str = r#"{ type = "exit_code", any_of = [3, 4] }"#;
     const PRIORITY: i32 = 87;
     const WATCHES: Watch = Watch::EXIT;
 

@@ -35,6 +35,8 @@ impl Expr {
 
 impl Kind for Expr {
     const TYPE: &'static str = "expr";
+    const EXAMPLE: &'static str =
+        r#"{ type = "expr", cel = "cost_usd > 5.0 && tests.failed.size() > 0" }"#;
     const PRIORITY: i32 = 30;
     const WATCHES: Watch = Watch::ALL;
     const METER: bool = true;

@@ -20,6 +20,7 @@ record! {
 
 impl Kind for HealthBelow {
     const TYPE: &'static str = "health";
+    const EXAMPLE: &'static str = r#"{ type = "health", below = 0.2 }"#;
     const PRIORITY: i32 = 62;
     const WATCHES: Watch = Watch::TOKENS
         .union(Watch::CONTEXT)
@@ -72,6 +73,8 @@ record! {
 
 impl Kind for TasksDone {
     const TYPE: &'static str = "tasks_done";
+    const EXAMPLE: &'static str = r#"{ type = "tasks_done" }"#;
+    const PROGRESS: &'static str = "done / total";
     const PRIORITY: i32 = 58;
     const WATCHES: Watch = Watch::TASKS;
 
@@ -125,6 +128,8 @@ record! {
 
 impl Kind for DiminishingReturns {
     const TYPE: &'static str = "diminishing_returns";
+    const EXAMPLE: &'static str = r#"{ type = "diminishing_returns", cycles = 5, below = 0.1 }"#;
+    const PROGRESS: &'static str = "cycles / `cycles`";
     const PRIORITY: i32 = 57;
     const WATCHES: Watch = Watch::CYCLES.union(Watch::TASKS);
 
@@ -190,6 +195,8 @@ record! {
 
 impl Kind for TopicDrift {
     const TYPE: &'static str = "topic_drift";
+    const EXAMPLE: &'static str = r#"{ type = "topic_drift", above = 0.5 }"#;
+    const PROGRESS: &'static str = "score / `above`";
     const PRIORITY: i32 = 55;
     const WATCHES: Watch = Watch::DRIFT;
 

@@ -12,6 +12,10 @@ use crate::time::Wake;
 pub(crate) trait Kind: Record {
     /// Its name in documents.
     const TYPE: &'static str;
+    /// One as it stands in a TOML document, for the reference.
+    const EXAMPLE: &'static str;
+    /// What its progress is, for the reference.
+    const PROGRESS: &'static str = "none until it is met";
     /// The priority of a rule that does not say its own.
     const PRIORITY: i32;
     /// The groups of facts that it reads.
@@ -20,7 +24,6 @@ pub(crate) trait Kind: Record {
     const STREAKS: Streaks = Streaks::NONE;
     /// Whether it reads a meter, or an expression, that may be unable to answer.
     const METER: bool = false;
-
     /// Whether its progress changes by itself as time passes.
     const MOVES: bool = false;
 

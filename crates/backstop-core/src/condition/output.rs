@@ -82,6 +82,8 @@ impl OutputPattern {
 
 impl Kind for OutputPattern {
     const TYPE: &'static str = "output_pattern";
+    const EXAMPLE: &'static str =
+        r#"{ type = "output_pattern", pattern = "ALL DONE", in = "result" }"#;
     const PRIORITY: i32 = 50;
     const WATCHES: Watch = Watch::MATCHED;
 
@@ -144,6 +146,7 @@ record! {
 
 impl Kind for FileCreated {
     const TYPE: &'static str = "file_created";
+    const EXAMPLE: &'static str = r#"{ type = "file_created", path = "DONE.md" }"#;
     const PRIORITY: i32 = 40;
     const WATCHES: Watch = Watch::PROBES;
 
@@ -189,6 +192,8 @@ record! {
 
 impl Kind for FileContains {
     const TYPE: &'static str = "file_contains";
+    const EXAMPLE: &'static str =
+        r#"{ type = "file_contains", path = "PLAN.md", content = "all done" }"#;
     const PRIORITY: i32 = 40;
     const WATCHES: Watch = Watch::PROBES;
 
@@ -236,6 +241,7 @@ record! {
 
 impl Kind for CustomScript {
     const TYPE: &'static str = "custom_script";
+    const EXAMPLE: &'static str = r#"{ type = "custom_script", script = "./check.sh" }"#;
     const PRIORITY: i32 = 30;
     const WATCHES: Watch = Watch::PROBES;
 

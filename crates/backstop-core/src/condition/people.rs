@@ -31,6 +31,7 @@ record! {
 
 impl Kind for GuardViolated {
     const TYPE: &'static str = "guard_violated";
+    const EXAMPLE: &'static str = r#"{ type = "guard_violated", kind = "lockfile" }"#;
     const PRIORITY: i32 = 95;
     const WATCHES: Watch = Watch::GUARDS;
 
@@ -80,6 +81,7 @@ record! {
 
 impl Kind for UserSignal {
     const TYPE: &'static str = "user_signal";
+    const EXAMPLE: &'static str = r#"{ type = "user_signal" }"#;
     const PRIORITY: i32 = 90;
     const WATCHES: Watch = Watch::SIGNAL;
     const STREAKS: Streaks = Streaks::of(Streak::Signal);
@@ -123,6 +125,8 @@ record! {
 
 impl Kind for WorkerEnded {
     const TYPE: &'static str = "worker";
+    const EXAMPLE: &'static str = r#"{ type = "worker", status = "blocked" }"#;
+    const PROGRESS: &'static str = "iterations in a row / `in_a_row`";
     const PRIORITY: i32 = 88;
     const WATCHES: Watch = Watch::WORKER;
     const STREAKS: Streaks = Streaks::of(Streak::Worker);
@@ -193,6 +197,7 @@ record! {
 
 impl Kind for VerificationEnded {
     const TYPE: &'static str = "verification";
+    const EXAMPLE: &'static str = r#"{ type = "verification", outcome = "failed" }"#;
     const PRIORITY: i32 = 60;
     const WATCHES: Watch = Watch::VERIFICATION;
 
@@ -240,6 +245,9 @@ record! {
 
 impl Kind for ReviewEnded {
     const TYPE: &'static str = "review";
+    const EXAMPLE: &'static str =
+        r#"{ type = "review", outcome = "changes_requested", same_rounds = 3 }"#;
+    const PROGRESS: &'static str = "equal reviews in a row / `same_rounds`";
     const PRIORITY: i32 = 59;
     const WATCHES: Watch = Watch::REVIEW;
     const STREAKS: Streaks = Streaks::of(Streak::SameRounds);

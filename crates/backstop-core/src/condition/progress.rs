@@ -21,6 +21,8 @@ record! {
 
 impl Kind for NoProgress {
     const TYPE: &'static str = "no_progress";
+    const EXAMPLE: &'static str = r#"{ type = "no_progress", iterations = 3 }"#;
+    const PROGRESS: &'static str = "iterations since progress / `iterations`";
     const PRIORITY: i32 = 70;
     const WATCHES: Watch = Watch::PROGRESS;
     const STREAKS: Streaks = Streaks::of(Streak::NoProgress);
@@ -61,6 +63,8 @@ record! {
 
 impl Kind for Stagnation {
     const TYPE: &'static str = "stagnation";
+    const EXAMPLE: &'static str = r#"{ type = "stagnation", duration = "30m" }"#;
+    const PROGRESS: &'static str = "active time since progress / `duration`";
     const PRIORITY: i32 = 70;
     const WATCHES: Watch = Watch::PROGRESS;
     const STREAKS: Streaks = Streaks::of(Streak::Stagnation);
@@ -183,6 +187,7 @@ impl Repetition {
 
 impl Kind for Repetition {
     const TYPE: &'static str = "repetition";
+    const EXAMPLE: &'static str = r#"{ type = "repetition" }"#;
     const PRIORITY: i32 = 69;
     const WATCHES: Watch = Watch::REPETITION;
     const STREAKS: Streaks = Streaks::of(Streak::Repetition);

@@ -31,6 +31,7 @@ impl FailureClass {
 
 impl Kind for FailureClass {
     const TYPE: &'static str = "failure_class";
+    const EXAMPLE: &'static str = r#"{ type = "failure_class", any_of = ["lint error"] }"#;
     const PRIORITY: i32 = 68;
     const WATCHES: Watch = Watch::RERUN;
 
@@ -82,6 +83,8 @@ record! {
 
 impl Kind for JobAttempts {
     const TYPE: &'static str = "job_attempts";
+    const EXAMPLE: &'static str = r#"{ type = "job_attempts", count = 2 }"#;
+    const PROGRESS: &'static str = "re-runs / `count`";
     const PRIORITY: i32 = 67;
     const WATCHES: Watch = Watch::RERUN;
 
@@ -121,6 +124,8 @@ record! {
 
 impl Kind for TotalAttempts {
     const TYPE: &'static str = "total_attempts";
+    const EXAMPLE: &'static str = r#"{ type = "total_attempts", count = 5 }"#;
+    const PROGRESS: &'static str = "re-runs / `count`";
     const PRIORITY: i32 = 66;
     const WATCHES: Watch = Watch::RERUN;
 
@@ -163,6 +168,8 @@ record! {
 
 impl Kind for NoSignalChange {
     const TYPE: &'static str = "no_signal_change";
+    const EXAMPLE: &'static str = r#"{ type = "no_signal_change", cycles = 2 }"#;
+    const PROGRESS: &'static str = "equal failures / `cycles`";
     const PRIORITY: i32 = 65;
     const WATCHES: Watch = Watch::RERUN;
 
@@ -212,6 +219,8 @@ impl Cooldown {
 
 impl Kind for Cooldown {
     const TYPE: &'static str = "cooldown";
+    const EXAMPLE: &'static str = r#"{ type = "cooldown", duration = "5m" }"#;
+    const PROGRESS: &'static str = "while it is met, the part left to wait";
     const PRIORITY: i32 = 64;
     const WATCHES: Watch = Watch::RERUN;
     const MOVES: bool = true;
@@ -264,6 +273,8 @@ record! {
 
 impl Kind for Unresolved {
     const TYPE: &'static str = "unresolved";
+    const EXAMPLE: &'static str = r#"{ type = "unresolved", duration = "1h" }"#;
+    const PROGRESS: &'static str = "time since the first failure / `duration`";
     const PRIORITY: i32 = 63;
     const WATCHES: Watch = Watch::RERUN;
     const MOVES: bool = true;

@@ -22,6 +22,8 @@ record! {
 
 impl Kind for TestFailureStreak {
     const TYPE: &'static str = "test_failure_streak";
+    const EXAMPLE: &'static str = r#"{ type = "test_failure_streak", count = 5 }"#;
+    const PROGRESS: &'static str = "test runs / `count`";
     const PRIORITY: i32 = 70;
     const WATCHES: Watch = Watch::TESTS;
     const STREAKS: Streaks = Streaks::of(Streak::TestFailures);
@@ -59,6 +61,8 @@ record! {
 
 impl Kind for AllTestsPass {
     const TYPE: &'static str = "all_tests_pass";
+    const EXAMPLE: &'static str = r#"{ type = "all_tests_pass" }"#;
+    const PROGRESS: &'static str = "passed / (passed + failed)";
     const PRIORITY: i32 = 60;
     const WATCHES: Watch = Watch::TESTS;
 
@@ -115,6 +119,9 @@ impl SpecificTestsPass {
 
 impl Kind for SpecificTestsPass {
     const TYPE: &'static str = "specific_tests_pass";
+    const EXAMPLE: &'static str =
+        r#"{ type = "specific_tests_pass", tests = ["login", "logout"] }"#;
+    const PROGRESS: &'static str = "those that passed / all named";
     const PRIORITY: i32 = 60;
     const WATCHES: Watch = Watch::TESTS;
 

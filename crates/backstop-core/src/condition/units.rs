@@ -19,6 +19,8 @@ record! {
 
 impl Kind for MaxAttempts {
     const TYPE: &'static str = "max_attempts";
+    const EXAMPLE: &'static str = r#"{ type = "max_attempts", count = 50 }"#;
+    const PROGRESS: &'static str = "attempts / `count`";
     const PRIORITY: i32 = 79;
     const WATCHES: Watch = Watch::UNITS;
 
@@ -58,6 +60,8 @@ record! {
 
 impl Kind for ConsecutiveFails {
     const TYPE: &'static str = "consecutive_fails";
+    const EXAMPLE: &'static str = r#"{ type = "consecutive_fails", count = 3 }"#;
+    const PROGRESS: &'static str = "units in a row / `count`";
     const PRIORITY: i32 = 77;
     const WATCHES: Watch = Watch::UNITS;
     const STREAKS: Streaks = Streaks::of(Streak::ConsecutiveFails);
@@ -101,6 +105,8 @@ record! {
 
 impl Kind for RejectRate {
     const TYPE: &'static str = "reject_rate";
+    const EXAMPLE: &'static str = r#"{ type = "reject_rate", above = 0.3, min_units = 5 }"#;
+    const PROGRESS: &'static str = "rate / `above`";
     const PRIORITY: i32 = 76;
     const WATCHES: Watch = Watch::UNITS;
 
@@ -137,6 +143,8 @@ record! {
 
 impl Kind for RetryRate {
     const TYPE: &'static str = "retry_rate";
+    const EXAMPLE: &'static str = r#"{ type = "retry_rate", above = 0.5, min_units = 5 }"#;
+    const PROGRESS: &'static str = "rate / `above`";
     const PRIORITY: i32 = 75;
     const WATCHES: Watch = Watch::UNITS;
 

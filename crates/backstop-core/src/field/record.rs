@@ -7,7 +7,7 @@
 /// documentation is its description in the schema.
 macro_rules! record {
     (
-        $(#[$meta:meta])*
+        $(#[doc = $summary:literal])*
         pub struct $name:ident {
             $(
                 $(#[doc = $doc:literal])*
@@ -15,7 +15,7 @@ macro_rules! record {
             ),* $(,)?
         }
     ) => {
-        $(#[$meta])*
+        $(#[doc = $summary])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $(
@@ -25,6 +25,8 @@ macro_rules! record {
         }
 
         impl $crate::field::Record for $name {
+            const SUMMARY: &'static str = concat!($($summary, "\n"),*);
+
             const KEYS: &'static [&'static str] =
                 &$crate::field::record!(@keys [] $($mode $field)*);
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use backstop_core::decision::{AlsoMet, Decision, RuleProgress};
 use backstop_core::engine::Engine;
+use backstop_core::reason::AnyReason;
 use backstop_core::verdict::Verdict;
 use owo_colors::{OwoColorize as _, Style};
 
@@ -103,7 +104,14 @@ fn next(engine: &Engine, decision: &Decision) -> String {
         return String::new();
     }
     let exit_code = decision.exit_code(engine.policy());
-    format!("\nexit {exit_code} · see `backstop reasons {code}` for what to do\n")
+    match engine.policy().reason(code) {
+        // No page tells of a policy's own reason, so its author's words stand here.
+        AnyReason::Custom(own) => {
+            let words = format!("exit {exit_code} · {}. {}", own.title, own.diagnosis);
+            format!("\n{}", wrapped(&harmless(&words), ""))
+        }
+        _ => format!("\nexit {exit_code} · see `backstop reasons {code}` for what to do\n"),
+    }
 }
 
 fn style(verdict: Verdict) -> Style {

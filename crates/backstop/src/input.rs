@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// Opens a file, or standard input for `-`.
 pub fn open(path: &str) -> Result<Box<dyn BufRead>, Error> {
-    if path == "-" {
+    if path == STDIN {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
@@ -22,6 +22,11 @@ pub fn open(path: &str) -> Result<Box<dyn BufRead>, Error> {
         return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     Ok(Box::new(BufReader::with_capacity(READ_BUFFER, file)))
+}
+
+/// How a file is called in messages.
+pub fn shown(path: &str) -> &str {
+    if path == STDIN { "<stdin>" } else { path }
 }
 
 /// Reads a whole file, or standard input for `-`, up to one byte more than a policy may have: who
@@ -101,8 +106,8 @@ fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
         .and_then(Syntax::from_extension)
         .unwrap_or_else(|| Syntax::detect(&String::from_utf8_lossy(&bytes)));
     Ok(match Policy::load(&bytes, syntax) {
-        Ok(loaded) => Ok(Source { loaded, name: path.to_owned(), text: Some(text()) }),
-        Err(findings) => Err(Refused { name: path.to_owned(), text: text(), findings }),
+        Ok(loaded) => Ok(Source { loaded, name: shown(path).to_owned(), text: Some(text()) }),
+        Err(findings) => Err(Refused { name: shown(path).to_owned(), text: text(), findings }),
     })
 }
 
@@ -117,5 +122,8 @@ fn nearest_policy() -> Option<String> {
 
 /// The name of a project's policy.
 pub const POLICY_FILE: &str = "backstop.toml";
+
+/// The name that stands for standard input.
+pub const STDIN: &str = "-";
 
 const READ_BUFFER: usize = 256 * 1024;

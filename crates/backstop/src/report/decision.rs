@@ -6,20 +6,15 @@ use backstop_core::decision::{AlsoMet, Decision, RuleProgress};
 use backstop_core::engine::Engine;
 use backstop_core::verdict::Verdict;
 use owo_colors::{OwoColorize as _, Style};
+use unicode_width::UnicodeWidthStr as _;
 
-use super::table::{WIDTH, columns, cut, wrapped};
+use super::table::{WIDTH, columns, cut, hanging, wrapped};
 use crate::sanitise::harmless;
 
 /// The whole report.
 pub fn decision(engine: &Engine, decision: &Decision) -> String {
     let mut text = headline(decision);
-    let winner = decision.rule.as_ref().map(|rule| rule.index);
-    if !decision.progress.is_empty() {
-        text.push('\n');
-    }
-    for rule in &decision.progress {
-        text.push_str(&bar_line(rule, winner == Some(rule.rule)));
-    }
+    text.push_str(&bars(decision));
     text.push_str(&also_fired(&decision.also_met));
     text.push_str(&unknown(decision));
     text.push_str(&next(engine, decision));
@@ -32,24 +27,38 @@ fn headline(decision: &Decision) -> String {
     let lead = if reason.is_empty() { verdict.to_owned() } else { format!("{verdict}  {reason}") };
     let message = harmless(&decision.message);
     let coloured = lead.replacen(verdict, &verdict.style(style(decision.verdict)).to_string(), 1);
-    if lead.chars().count() + 3 + message.chars().count() <= WIDTH {
+    if lead.width() + 3 + message.width() <= WIDTH {
         format!("{coloured}   {message}\n")
     } else {
         format!("{coloured}\n{}", wrapped(&message, "  "))
     }
 }
 
+fn bars(decision: &Decision) -> String {
+    let Some(widest) = decision.progress.iter().map(|rule| harmless(&rule.name).width()).max()
+    else {
+        return String::new();
+    };
+    let winner = decision.rule.as_ref().map(|rule| rule.index);
+    let lines = decision
+        .progress
+        .iter()
+        .map(|rule| bar_line(rule, widest.min(NAME), winner == Some(rule.rule)));
+    format!("\n{}", lines.collect::<String>())
+}
+
 /// `  reject rate   ████░░░░   37.5% of 30%   ← fired`
-fn bar_line(rule: &RuleProgress, won: bool) -> String {
-    let name = columns(&harmless(&rule.name).replace('_', " "), NAME);
+fn bar_line(rule: &RuleProgress, name_columns: usize, won: bool) -> String {
+    let name = columns(&harmless(&rule.name).replace('_', " "), name_columns);
     let mark = match (won, rule.met) {
         (true, _) => "  ← fired",
         (false, true) => "  ← met",
         (false, false) => "",
     };
-    let room = WIDTH - 2 - NAME - 1 - BAR - 2 - mark.chars().count();
+    let room = WIDTH - 2 - name_columns - 2 - BAR - 2 - mark.width();
     let note = cut(&harmless(without_name(&rule.note, &rule.name)), room);
-    format!("  {name} {}  {note}{}\n", bar(rule.progress), mark.bold())
+    let mark = if mark.is_empty() { String::new() } else { mark.bold().to_string() };
+    format!("  {name}  {}  {note}{mark}\n", bar(rule.progress))
 }
 
 /// A sentence that begins with the rule's name says it twice beside that name.
@@ -76,12 +85,16 @@ fn bar(progress: f64) -> String {
 
 fn also_fired(others: &[AlsoMet]) -> String {
     let mut text = String::new();
+    let widest = others.iter().map(|other| other.reason.width()).max().unwrap_or(0);
+    let reason_columns = widest.min(REASON);
     for (position, other) in others.iter().enumerate() {
         let lead = if position == 0 { "\nalso fired\n" } else { "" };
         let shadow = if other.shadow { " (shadow: not acted on)" } else { "" };
-        let line =
-            format!("{}  {}{shadow}  {}", other.verdict, other.reason, harmless(&other.message));
-        let _ = write!(text, "{lead}{}", wrapped(&line, "  "));
+        let verdict = columns(other.verdict.as_str(), VERDICT);
+        let what = columns(&other.reason, reason_columns);
+        let message = format!("{}{shadow}", harmless(&other.message));
+        let line = hanging(&format!("  {verdict}  {what}  "), &message);
+        let _ = write!(text, "{lead}{line}");
     }
     text
 }
@@ -90,8 +103,9 @@ fn unknown(decision: &Decision) -> String {
     let mut text = String::new();
     for (position, rule) in decision.unknown.iter().enumerate() {
         let lead = if position == 0 { "\ncould not be evaluated\n" } else { "" };
-        let line = format!("{}: {}", harmless(&rule.name), harmless(&rule.why));
-        let _ = write!(text, "{lead}{}", wrapped(&line, "  "));
+        let line =
+            hanging(&format!("  {}: ", cut(&harmless(&rule.name), 40)), &harmless(&rule.why));
+        let _ = write!(text, "{lead}{line}");
     }
     text
 }
@@ -117,5 +131,9 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
+/// The longest verdict.
+const VERDICT: usize = 8;
+/// The longest reason of the registry.
+const REASON: usize = 20;
 const NAME: usize = 19;
-const BAR: usize = 20;
+const BAR: usize = 14;

@@ -35,30 +35,53 @@ fn headline(decision: &Decision) -> String {
 }
 
 fn bars(decision: &Decision) -> String {
-    let Some(widest) = decision.progress.iter().map(|rule| harmless(&rule.name).width()).max()
-    else {
-        return String::new();
-    };
     let winner = decision.rule.as_ref().map(|rule| rule.index);
-    let lines = decision
+    let lines: Vec<BarLine> = decision
         .progress
         .iter()
-        .map(|rule| bar_line(rule, widest.min(NAME), winner == Some(rule.rule)));
-    format!("\n{}", lines.collect::<String>())
+        .map(|rule| BarLine::new(rule, winner == Some(rule.rule)))
+        .collect();
+    let widest = |width: fn(&BarLine) -> usize| lines.iter().map(width).max().unwrap_or(0);
+    let name = widest(|line| line.name.width()).min(NAME);
+    // Bars are as long as the longest sentence leaves them room.
+    let text = widest(|line| line.note.width() + line.mark.width());
+    let bar = WIDTH.saturating_sub(GAPS + name + text).clamp(BAR_SHORTEST, BAR_LONGEST);
+    let shown: String = lines.iter().map(|line| line.show(name, bar)).collect();
+    if shown.is_empty() { shown } else { format!("\n{shown}") }
 }
 
 /// `  reject rate   ████░░░░   37.5% of 30%   ← fired`
-fn bar_line(rule: &RuleProgress, name_columns: usize, won: bool) -> String {
-    let name = columns(&harmless(&rule.name).replace('_', " "), name_columns);
-    let mark = match (won, rule.met) {
-        (true, _) => "  ← fired",
-        (false, true) => "  ← met",
-        (false, false) => "",
-    };
-    let room = WIDTH - 2 - name_columns - 2 - BAR - 2 - mark.width();
-    let note = cut(&harmless(without_name(&rule.note, &rule.name)), room);
-    let mark = if mark.is_empty() { String::new() } else { mark.bold().to_string() };
-    format!("  {name}  {}  {note}{mark}\n", bar(rule.progress))
+struct BarLine {
+    name: String,
+    progress: f64,
+    note: String,
+    mark: &'static str,
+}
+
+impl BarLine {
+    fn new(rule: &RuleProgress, won: bool) -> Self {
+        Self {
+            name: harmless(&rule.name).replace('_', " "),
+            progress: rule.progress,
+            note: harmless(without_name(&rule.note, &rule.name)),
+            mark: match (won, rule.met) {
+                (true, _) => "  ← fired",
+                (false, true) => "  ← met",
+                (false, false) => "",
+            },
+        }
+    }
+
+    fn show(&self, name_columns: usize, bar_columns: usize) -> String {
+        let name = columns(&self.name, name_columns);
+        let room = WIDTH - GAPS - name_columns - bar_columns - self.mark.width();
+        let note = cut(&self.note, room);
+        let mark = match self.mark {
+            "" => String::new(),
+            mark => mark.bold().to_string(),
+        };
+        format!("  {name}  {}  {note}{mark}\n", bar(self.progress, bar_columns))
+    }
 }
 
 /// A sentence that begins with the rule's name says it twice beside that name.
@@ -77,10 +100,10 @@ fn without_name<'a>(note: &'a str, name: &str) -> &'a str {
     clippy::cast_precision_loss,
     reason = "progress lies between 0 and 1"
 )]
-fn bar(progress: f64) -> String {
+fn bar(progress: f64, length: usize) -> String {
     // Rounded down, so that a full bar means full.
-    let filled = (progress * BAR as f64).floor().clamp(0.0, BAR as f64) as usize;
-    format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled))
+    let filled = (progress * length as f64).floor().clamp(0.0, length as f64) as usize;
+    format!("{}{}", "█".repeat(filled), "░".repeat(length - filled))
 }
 
 fn also_fired(others: &[AlsoMet]) -> String {
@@ -136,4 +159,7 @@ const VERDICT: usize = 8;
 /// The longest reason of the registry.
 const REASON: usize = 20;
 const NAME: usize = 19;
-const BAR: usize = 14;
+const BAR_SHORTEST: usize = 10;
+const BAR_LONGEST: usize = 20;
+/// The blanks around name and bar.
+const GAPS: usize = 6;

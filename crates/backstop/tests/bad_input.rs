@@ -34,7 +34,7 @@ fn policies_that_cannot_be_read_are_refused_with_the_place() {
         ("p.json", "{\"rule\": [}", &["p.json:1:11"]),
         ("p.json", "{\"limits\": {\"iterations\": 3}", &["p.json:1:"]),
         ("p.json", "[]", &["p.json:1:1", "list"]),
-        ("p.yaml", "- a\n- b\n", &["p.yaml:1:1", "list"]),
+        ("p.yaml", "- a\n- b\n", &["p.yaml:1:3", "list"]),
         ("p.json", "{\"limits\": {}, \"limits\": {}}", &["duplicate key `limits`"]),
         ("p.toml", "[limits]\niterations = 1\niterations = 2", &["iterations", "p.toml:3:1"]),
         ("p.yaml", "a: &x [*x]", &["p.yaml:1:8"]),
@@ -54,9 +54,9 @@ fn rules_that_can_never_work_are_refused_with_the_place() {
         ),
         (
             r#"{ type = "max_iterations", count = 0 }"#,
-            &["`count` must be at least 1", "p.toml:3:36"],
+            &["`count` must be at least 1", "p.toml:3:43"],
         ),
-        (r#"{ type = "max_iterations", count = -1 }"#, &["`count`", "p.toml:3:36"]),
+        (r#"{ type = "max_iterations", count = -1 }"#, &["`count`", "p.toml:3:43"]),
         (r#"{ type = "max_iterations", count = 1.5 }"#, &["`count` must be a whole number"]),
         (
             r#"{ type = "max_iterations", count = "5" }"#,
@@ -79,7 +79,7 @@ fn rules_that_can_never_work_are_refused_with_the_place() {
         ),
         (
             r#"{ type = "reject_rate", above = 1.01 }"#,
-            &["`above` must be between 0 and 1", "p.toml:3:33"],
+            &["`above` must be between 0 and 1", "p.toml:3:40"],
         ),
         (r#"{ type = "error_rate", at_least = -0.1 }"#, &["`at_least` must be between 0 and 1"]),
         (

@@ -52,7 +52,16 @@ fn decide(name: &str, policy: &str, facts: &str) -> (i32, Json) {
 #[test]
 fn the_report_fits_80_columns_and_reads_without_colour() {
     let ended = rejected_units().run(CHECK_UNITS).exits(42);
-    insta::assert_snapshot!(ended.stdout, @"");
+    insta::assert_snapshot!(ended.stdout, @r##"
+    stop  reject_rate   Reject rate 37.5% exceeds 30% threshold
+
+      circuit breaker    ████░░░░░░░░░░░░░░░░  10 of 50 attempts
+      consecutive fails  ██████░░░░░░░░░░░░░░  1/3 failures in a row
+      reject rate        ████████████████████  37.5% exceeds 30% threshold  ← fired
+      retry rate         ██████████░░░░░░░░░░  25% of 50% (2 of 8 units)
+
+    exit 42 · see `backstop reasons reject_rate` for what to do
+    "##);
     assert_eq!(ended.stderr, "");
 }
 
@@ -62,7 +71,33 @@ fn the_report_of_many_rules_fits_80_columns() {
                     "drift": 0.7, "iterations": 12}"#;
     let test = Test::new().stdin(facts);
     let ended = test.run(["check", "--policy", "preset:moderator", "--facts", "-", "--now", NOW]);
-    insta::assert_snapshot!(ended.stdout, @"");
+    insta::assert_snapshot!(ended.stdout, @r##"
+    stop  error_rate   Error rate 30% has reached the 20% threshold
+
+      max duration         ░░░░░░░░░░░  0s of 1day
+      max tokens           ░░░░░░░░░░░  0 of 1,000,000 tokens
+      tasks done           ░░░░░░░░░░░  No tasks are known
+      error rate           ███████████  30% has reached the 20% threshold  ← fired
+      diminishing returns  ░░░░░░░░░░░  Cycle 0/5
+      stagnation-begins    ░░░░░░░░░░░  0s of 30m without progress
+      stagnation           ░░░░░░░░░░░  0s of 1h without progress
+      context usage        ███████████  Context is 95% full, the limit is 95%  ← met
+      critical-errors      ░░░░░░░░░░░  0/3 errors in a row
+      recoverable-errors   ░░░░░░░░░░░  0/3 errors in a row
+      transient-errors     ░░░░░░░░░░░  0/3 errors in a row
+      critical-error       ░░░░░░░░░░░  0/1 errors in a row
+      topic drift          ███████████  Drift 70% exceeds 50% threshold  ← met
+      health-critical      ░░░░░░░░░░░  Health 51.25%, the limit is 20%
+      health-low           ░░░░░░░░░░░  Health 51.25%, the limit is 50%
+      repetition-begins    ░░░░░░░░░░░  No repetition (score 0.00)
+      repetition           ░░░░░░░░░░░  No repetition (score 0.00)
+
+    also fired
+      ask       topic_drift       Drift 70% exceeds 50% threshold
+      recover   context_overflow  Context is 95% full, the limit is 95%
+
+    exit 44 · see `backstop reasons error_rate` for what to do
+    "##);
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80));
     assert_eq!(ended.code, Some(44));
 }

@@ -19,7 +19,54 @@ fn written(test: &Test) -> String {
 #[test]
 fn an_empty_directory_gets_limits_and_comments() {
     let text = written(&Test::new());
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r##"
+    # When this project's loops stop. `backstop policy check` looks for mistakes,
+    # `backstop policy explain` says every rule in plain words.
+
+    [limits]                  # shorthand for the usual rules
+    iterations = 50           # how often the command may run
+    duration = "8h"           # active time: sleep, holds and waits don't count
+    # tokens = 1_000_000      # cache reads don't count
+    # cost_usd = 20.0         # holds the run if nobody reports what it costs
+
+    # What "done" means: a rule with `then = "complete"`, such as
+    # [[rule]]
+    # when = { type = "output_pattern", pattern = "ALL DONE", in = "result" }
+    # then = "complete"
+
+    [[rule]]                  # a loop that changes nothing is not working
+    when = { type = "no_progress", iterations = 3 }
+    then = "stop"
+
+    [[rule]]                  # nor is one that only fails
+    when = { type = "consecutive_errors", count = 3 }
+    then = "stop"
+
+    [[rule]]                  # the agent repeats itself: say so, but let it go on
+    when = { type = "repetition" }
+    then = "warn"
+
+    [loop]
+    iteration_timeout = "1h"  # past it: worker_timeout
+    idle_timeout = "15m"      # no output and no work for so long
+    # stdin = "PROMPT.md"     # fed to every iteration
+    # agent = "auto"          # whose output is read
+
+    # [verify]                # tells whether the work is good
+    # command = "make test"
+    # timeout = "10m"
+
+    [progress]
+    files = true              # files changed under this directory
+    # tasks = "PLAN.md"       # a list of check boxes
+
+    # [guards]                # in a git repository: what the work must not touch
+    # deny = ["**/*.pem"]
+
+    # [notify]
+    # on = ["halted", "asked", "held"]
+    # command = ["notify-send", "backstop"]
+    "##);
 }
 
 #[test]
@@ -44,7 +91,15 @@ fn a_cargo_project_in_a_repository_gets_all_that_was_found() {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line}\n{text}");
     }
     let summary = test.run(["init", "--force"]).exits(0).stdout;
-    insta::assert_snapshot!(summary, @"");
+    insta::assert_snapshot!(summary, @r##"
+    wrote backstop.toml
+      tests       cargo test
+      agent       claude
+      prompt      PROMPT.md
+      tasks       PLAN.md
+      lock files  Cargo.lock
+    next: backstop policy explain
+    "##);
 }
 
 #[test]

@@ -32,7 +32,27 @@ itertion_timeout = \"1h\"
 ";
     let ended = check(policy, &[]);
     ended.refused(78, &[]);
-    insta::assert_snapshot!(ended.stderr, @"");
+    insta::assert_snapshot!(ended.stderr, @r##"
+    error: unknown condition `max_iteratons`
+     --> backstop.toml:5:17
+      |
+    5 | when = { type = "max_iteratons", count = 50 }
+      |                 ^^^^^^^^^^^^^^^ did you mean `max_iterations`?
+
+    error: `iterations` must be at least 1
+     --> backstop.toml:9:45
+      |
+    9 | ...pe = "no_progress", iterations = 0 }
+      |                                     ^ 0 would be met before anything happens
+
+    error: unknown key `itertion_timeout` in `loop`
+      --> backstop.toml:13:1
+       |
+    13 | itertion_timeout = "1h"
+       | ^^^^^^^^^^^^^^^^ did you mean `iteration_timeout`?
+
+    3 errors in backstop.toml
+    "##);
     let same = Test::new().file("backstop.toml", policy).run(["check"]);
     same.refused(78, &[&ended.stderr]);
 }
@@ -57,7 +77,27 @@ then = \"complete\"
 #[test]
 fn what_will_surprise_is_a_warning_and_with_strict_an_error() {
     let ended = check(SURPRISING, &[]).exits(0);
-    insta::assert_snapshot!(ended.stderr, @"");
+    insta::assert_snapshot!(ended.stderr, @r##"
+    warning: `reject_rate` fires on the first rejected unit
+     --> backstop.toml:5:10
+      |
+    5 | when = { type = "reject_rate", above = 0.3 }
+      |          ^^^^^^^^^^^^^^^^^^^^ 1 of 1 is 100%; add `min_units = 5`
+
+    warning: `max_iterations` can never win
+     --> backstop.toml:9:10
+      |
+    9 | when = { type = "max_iterations", count = 60 }
+      |          ^^^^^^^^^ `max_iterations` is met whenever this is, and comes first
+
+    warning: `not` is met before the first iteration
+      --> backstop.toml:13:10
+       |
+    13 | when = { type = "not", condition = { type = "on_error" } }
+       |          ^^^^^^^^^^ `complete` would be the verdict before anything happens
+
+    3 warnings in backstop.toml
+    "##);
     assert!(ended.stdout.starts_with("ok: backstop.toml has 4 rules, sha256:"), "{}", ended.stdout);
     let strict = check(SURPRISING, &["--strict"]);
     strict.refused(78, &[&ended.stderr]);
@@ -72,7 +112,7 @@ fn findings_as_json_have_their_place() {
     assert!(found["policy_hash"].as_str().unwrap().starts_with("sha256:"));
     let warnings = found["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 3);
-    assert_eq!(warnings[0]["start"], json!({"line": 5, "column": 8}));
+    assert_eq!(warnings[0]["start"], json!({"line": 5, "column": 10}));
     assert!(warnings[0]["message"].as_str().unwrap().contains("reject_rate"));
     check(SURPRISING, &["--json", "--strict"]).exits(78);
     let broken = check("[limits]\niterations = 0\n", &["--json"]).exits(78).json();
@@ -100,7 +140,7 @@ then = \"complete\"
 ";
     let test = Test::new().file("backstop.toml", policy);
     let ended = test.run(["policy", "check", "--strict"]);
-    ended.refused(78, &["the script `./done.sh` does not exist", "backstop.toml:4:8"]);
+    ended.refused(78, &["the script `./done.sh` does not exist", "backstop.toml:4:10"]);
     let test = test.file("done.sh", "#!/bin/sh\n");
     test.run(["policy", "check", "--strict"]).exits(0);
 }
@@ -265,27 +305,190 @@ fn explain(preset: &str) -> String {
 
 #[test]
 fn default_is_explained() {
-    insta::assert_snapshot!(explain("default"), @"");
+    insta::assert_snapshot!(explain("default"), @r##"
+    preset:default · the most severe verdict wins, then priority
+
+      fail      when the scope guard is violated    guard_violation       exit 2 *
+      fail      when the protected guard is         guard_violation       exit 2 *
+                violated
+      fail      when the lockfile guard is          lockfile_violation    exit 3 *
+                violated
+      fail      when the dirty guard is violated    dirty_worktree        exit 4 *
+      fail      when the collision guard is         file_collision        exit 5 *
+                violated
+      fail      when the worker fails for good      worker_failed         exit 31 *
+      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
+                critical
+      stop      when the worker times out 3 times   worker_timeout        exit 32 *
+                in a row
+      stop      after 100 iterations                max_iterations        exit 125
+      stop      after 1day of active time           timeout               exit 124
+      stop      after 1,000,000 tokens              token_limit           exit 127
+      stop      after 3 errors in a row (rule       error                 exit 12
+                `errors-in-a-row`)
+      hold      when the worker is blocked          worker_blocked        exit 30 *
+      warn      when the agent repeats itself       repetition            exit 0
+
+      * follows from the settings; a rule with the same reason replaces it
+    "##);
 }
 
 #[test]
 fn ralph_is_explained() {
-    insta::assert_snapshot!(explain("ralph"), @"");
+    insta::assert_snapshot!(explain("ralph"), @r##"
+    preset:ralph · the most severe verdict wins, then priority
+
+      fail      when the scope guard is violated    guard_violation       exit 2 *
+      fail      when the protected guard is         guard_violation       exit 2 *
+                violated
+      fail      when the lockfile guard is          lockfile_violation    exit 3 *
+                violated
+      fail      when the dirty guard is violated    dirty_worktree        exit 4 *
+      fail      when the collision guard is         file_collision        exit 5 *
+                violated
+      fail      when the worker fails for good      worker_failed         exit 31 *
+      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
+                critical
+      complete  when all tasks are done             completed             exit 0
+      stop      when the worker times out 3 times   worker_timeout        exit 32 *
+                in a row
+      stop      after 100 iterations                max_iterations        exit 125
+      stop      after 1day of active time           timeout               exit 124
+      stop      after 3 iterations without          stalled               exit 126
+                progress
+      stop      after 5 test runs with a failure    test_failure_streak   exit 47
+                in a row
+      hold      when the worker is blocked          worker_blocked        exit 30 *
+      ask       when the agent repeats itself       repetition            exit 48
+      retry     when the worker is rate limited     rate_limited          exit 33
+      warn      when the agent repeats itself       repetition            exit 0
+                (high sensitivity) (rule
+                `repetition-begins`)
+
+      * follows from the settings; a rule with the same reason replaces it
+    "##);
 }
 
 #[test]
 fn pipeline_is_explained() {
-    insta::assert_snapshot!(explain("pipeline"), @"");
+    insta::assert_snapshot!(explain("pipeline"), @r##"
+    preset:pipeline · the highest priority wins
+
+      fail      when the scope guard is violated    guard_violation       exit 2 *
+      fail      when the protected guard is         guard_violation       exit 2 *
+                violated
+      fail      when the lockfile guard is          lockfile_violation    exit 3 *
+                violated
+      fail      when the dirty guard is violated    dirty_worktree        exit 4 *
+      fail      when the collision guard is         file_collision        exit 5 *
+                violated
+      hold      when the worker is blocked          worker_blocked        exit 30 *
+      fail      when the worker fails for good      worker_failed         exit 31 *
+      stop      when the worker times out 3 times   worker_timeout        exit 32 *
+                in a row
+      stop      after 50 attempts over all units    circuit_breaker       exit 40
+      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
+                critical
+      stop      after 3 units failed in a row       consecutive_fails     exit 41
+      stop      when the reject rate exceeds 30%    reject_rate           exit 42
+      stop      when the retry rate exceeds 50%     retry_rate            exit 43
+
+      * follows from the settings; a rule with the same reason replaces it
+    "##);
 }
 
 #[test]
 fn rerun_is_explained() {
-    insta::assert_snapshot!(explain("rerun"), @"");
+    insta::assert_snapshot!(explain("rerun"), @r##"
+    preset:rerun · the highest priority wins
+
+      fail      when the scope guard is violated    guard_violation       exit 2 *
+      fail      when the protected guard is         guard_violation       exit 2 *
+                violated
+      fail      when the lockfile guard is          lockfile_violation    exit 3 *
+                violated
+      fail      when the dirty guard is violated    dirty_worktree        exit 4 *
+      fail      when the collision guard is         file_collision        exit 5 *
+                violated
+      hold      when the worker is blocked          worker_blocked        exit 30 *
+      fail      when the worker fails for good      worker_failed         exit 31 *
+      stop      when the worker times out 3 times   worker_timeout        exit 32 *
+                in a row
+      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
+                critical
+      hold      when the failure's class contains   non_retriable         exit 53
+                'build deterministic' or 'lint
+                error' or 'syntax error' (rule
+                `blockOnFailureClasses`)
+      hold      after 2 re-runs of this job (rule   max_attempts          exit 50
+                `maxRerunsPerJob`)
+      hold      after 5 re-runs over all jobs       max_total_reruns      exit 51
+                (rule `maxTotalRerunsPerPr`)
+      hold      when the last 2 failures look the   no_signal_change      exit 54
+                same (rule
+                `noSignalChangeThreshold`)
+      hold      for 5m after a change (rule         cooldown_active       exit 56
+                `cooldownMinutes`)
+      kill      when a failure is unresolved for    wait_timeout          exit 52
+                1h (rule `maxWaitMinutesForGreen`)
+
+      * follows from the settings; a rule with the same reason replaces it
+    "##);
 }
 
 #[test]
 fn moderator_is_explained() {
-    insta::assert_snapshot!(explain("moderator"), @"");
+    insta::assert_snapshot!(explain("moderator"), @r##"
+    preset:moderator · the most severe verdict wins, then priority
+
+      fail      when the scope guard is violated    guard_violation       exit 2 *
+      fail      when the protected guard is         guard_violation       exit 2 *
+                violated
+      fail      when the lockfile guard is          lockfile_violation    exit 3 *
+                violated
+      fail      when the dirty guard is violated    dirty_worktree        exit 4 *
+      fail      when the collision guard is         file_collision        exit 5 *
+                violated
+      fail      when the worker fails for good      worker_failed         exit 31 *
+      fail      after 3 errors in a row, the        critical_failure      exit 13
+                latest critical (rule
+                `critical-errors`)
+      fail      after 1 error in a row, the latest  critical_failure      exit 13
+                critical (rule `critical-error`)
+      complete  when all tasks are done             completed             exit 0
+      stop      when the worker times out 3 times   worker_timeout        exit 32 *
+                in a row
+      stop      after 1day of active time           timeout               exit 124
+      stop      after 1,000,000 tokens              token_limit           exit 127
+      stop      when at least 20% of 5 tasks or     error_rate            exit 44
+                more end in error
+      stop      after 1h without progress           stalled               exit 126
+      stop      when the health score is below 20%  health_critical       exit 46
+                (rule `health-critical`)
+      stop      after 5 cycles, when the last one   diminishing_returns   exit 45
+                improved less than 10%
+      hold      when the worker is blocked          worker_blocked        exit 30 *
+      ask       after 3 errors in a row, the        error                 exit 12
+                latest recoverable (rule
+                `recoverable-errors`)
+      ask       when the agent repeats itself       repetition            exit 48
+      ask       when the work drifts more than 50%  topic_drift           exit 49
+                from what was asked
+      retry     after 3 errors in a row, the        error                 exit 12
+                latest transient (rule
+                `transient-errors`)
+      recover   when the context window is at       context_overflow      exit 129
+                least 95% full
+      recover   after 30m without progress (rule    stalled               exit 126
+                `stagnation-begins`)
+      warn      when the agent repeats itself       repetition            exit 0
+                (high sensitivity) (rule
+                `repetition-begins`)
+      warn      when the health score is below 50%  health_critical       exit 0
+                (rule `health-low`)
+
+      * follows from the settings; a rule with the same reason replaces it
+    "##);
 }
 
 #[test]

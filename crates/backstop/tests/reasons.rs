@@ -66,7 +66,13 @@ fn unknown_codes_are_answered_with_the_nearest() {
 #[test]
 fn the_list_is_grouped_by_family() {
     let listing = Test::new().run(["reasons", "--family", "worker"]).exits(0);
-    insta::assert_snapshot!(listing.stdout, @"");
+    insta::assert_snapshot!(listing.stdout, @r##"
+    worker
+       30  worker_blocked         Worker reported blocked status
+       31  worker_failed          Worker process failed
+       32  worker_timeout         Worker call timeout (resumes by itself)
+       33  rate_limited           Provider rate limit reached (resumes by itself)
+    "##);
     let resumable = Test::new().run(["reasons", "--auto-resumable", "--json"]).exits(0).json();
     let codes: Vec<_> = resumable
         .as_array()
@@ -85,7 +91,44 @@ fn the_list_is_grouped_by_family() {
 
 #[test]
 fn a_page_reads_on_a_terminal() {
-    insta::assert_snapshot!(Test::new().run(["reasons", "MAX_TICKS"]).exits(0).stdout, @"");
+    insta::assert_snapshot!(Test::new().run(["reasons", "MAX_TICKS"]).exits(0).stdout, @r##"
+    max_iterations  Iteration limit reached
+    resource limit · exit 125 · also called max_ticks
+
+    The run finished as many iterations as it may.
+
+    What happened
+
+    The number of finished iterations reached `[limits] iterations`. If the last
+    allowed iteration also met the completion rule, the run would have ended as
+    `completed`.
+
+    Why it matters
+
+    Without this limit a loop whose iterations are quick and cheap could run for
+    ever. That is why every policy gets one, unless it says `unlimited = true`.
+
+    What to do
+
+    Look at the last few iterations in the report. If each brought something, allow
+    more:
+
+      backstop resume RUN --raise iterations=100
+
+    While a run is going, `backstop raise RUN iterations=100 --why "nearly there"`
+    does the same.
+
+    Example
+
+      [limits]
+      iterations = 50
+
+      {"iterations": 50}
+
+    Verdict: stop max_iterations
+
+    Exit code: 125
+    "##);
     for reason in all() {
         let page = Test::new().run(["reasons", reason["code"].as_str().unwrap()]).exits(0).stdout;
         let prose = page.lines().filter(|line| !line.starts_with("  "));

@@ -24,7 +24,43 @@ fn an_answer_has_every_field() {
     let hash = answer["lawbookHash"].as_str().unwrap().to_owned();
     assert!(hash.starts_with("sha256:") && hash.len() == 71, "{hash}");
     let text = ended.stdout.replace(&hash, "sha256:…");
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r##"
+    {
+      "schemaVersion": "1.0",
+      "requestId": "req-1",
+      "lawbookHash": "sha256:…",
+      "deploymentEnv": "staging",
+      "target": {
+        "prNumber": 9,
+        "runId": 77
+      },
+      "decision": "HOLD",
+      "reasonCode": "MAX_ATTEMPTS",
+      "reasons": [
+        "Job has reached the maximum rerun attempts (2/2)"
+      ],
+      "recommendedNextStep": "MANUAL_REVIEW",
+      "evidence": {
+        "attemptCounts": {
+          "currentJobAttempts": 2,
+          "totalPrAttempts": 3
+        },
+        "thresholds": {
+          "maxRerunsPerJob": 2,
+          "maxTotalRerunsPerPr": 5,
+          "maxWaitMinutesForGreen": 90,
+          "cooldownMinutes": 5
+        },
+        "appliedRules": [
+          "maxRerunsPerJob"
+        ]
+      },
+      "metadata": {
+        "evaluatedAt": "2026-05-04T10:00:00Z",
+        "lawbookVersion": "2026-05"
+      }
+    }
+    "##);
     let shown = Test::new().file("law.json", LAWBOOK).run(["policy", "hash", "law.json"]);
     assert_eq!(shown.stdout.trim(), hash);
 }

@@ -36,7 +36,7 @@ pub fn run(source: &Source, json: bool, terminal: &mut Terminal) -> Result<u8, E
 /// The verdict, when it is reached, and the reason with its exit code.
 fn row(rule: &Explained) -> String {
     let mut when = rule.when.clone();
-    if let Some(name) = &rule.name {
+    if let Some(name) = rule.name.as_ref().filter(|name| **name != rule.reason) {
         when.push_str(&format!(" (rule `{name}`)"));
     }
     if let Some(unknown) = rule.on_unknown {

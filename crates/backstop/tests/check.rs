@@ -46,7 +46,7 @@ fn decide(name: &str, policy: &str, facts: &str) -> (i32, Json) {
     let test = Test::new().file(name, policy).stdin(facts);
     let ended = test.run(["check", "--policy", name, "--facts", "-", "--json", "--now", NOW]);
     let json = ended.json();
-    (ended.code.unwrap(), json)
+    (ended.code.expect("an exit code"), json)
 }
 
 #[test]
@@ -431,6 +431,20 @@ fn what_cannot_be_evaluated_is_said() {
     let test = Test::new().file("p.toml", policy);
     let shown = test.run(["check", "--policy", "p.toml"]).stdout;
     assert!(shown.contains("could not be evaluated\n  expr: "), "{shown}");
+}
+
+#[test]
+fn a_cost_that_is_said_to_be_unknown_holds() {
+    let policy = "[limits]\ncost_usd = 20.0\niterations = 100\n";
+    for (facts, code, verdict) in [
+        (r#"{"iterations": 1, "cost_known": false}"#, 128, "hold"),
+        (r#"{"iterations": 0, "cost_known": false}"#, 0, "continue"),
+        (r#"{"iterations": 1}"#, 0, "continue"),
+        (r#"{"iterations": 1, "cost_usd": 20.0, "cost_known": true}"#, 128, "stop"),
+    ] {
+        let (found, decision) = decide("p.toml", policy, facts);
+        assert_eq!((found, decision["verdict"].as_str()), (code, Some(verdict)), "{facts}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use support::{Test, keys};
 
 fn all() -> Vec<Json> {
     let list = Test::new().run(["reasons", "--json"]).exits(0).json();
-    list.as_array().unwrap().clone()
+    list.as_array().expect("a list").clone()
 }
 
 #[test]

@@ -203,8 +203,9 @@ fn in_plain_words(message: String) -> String {
     if !["unknown variant", "invalid "].iter().any(|lead| message.starts_with(lead)) {
         return message;
     }
-    let message =
-        words.iter().fold(message, |message, (technical, plain)| message.replacen(technical, plain, 1));
+    let message = words
+        .iter()
+        .fold(message, |message, (technical, plain)| message.replacen(technical, plain, 1));
     match message.split_once("expected struct ") {
         Some((lead, _)) => format!("{lead}expected an object"),
         None => message,

@@ -93,6 +93,11 @@ impl GivenFacts {
     pub fn from_json(text: &[u8]) -> Result<Self, DecodeError> {
         DecodeError::decode(text).map(|Object(facts)| facts)
     }
+
+    /// Whether the caller says that iterations have ended and nobody knows what they cost.
+    pub fn say_cost_is_unknown(&self) -> bool {
+        self.cost_known == Some(false) && self.iterations > 0
+    }
 }
 
 /// Facts by their names; in a list, which serde would take too, they would have none.
@@ -273,6 +278,7 @@ impl Facts {
         }
         self.spent.set_cost(given.cost_usd.unwrap_or(0.0));
         self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());
+        self.spent.cost_silent = given.say_cost_is_unknown();
         for (window, used) in &given.quota {
             let used = used.clamp(0.0, 1.0);
             self.quotas.apply(&Quota { window: window.clone(), used, resets_at: None });

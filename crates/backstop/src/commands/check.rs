@@ -34,12 +34,17 @@ pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
     let policy = source.loaded.policy;
     let now = arguments.now.unwrap_or_else(|| Timestamp::from_jiff(jiff::Timestamp::now()));
-    let facts = match &arguments.facts {
+    let given = match &arguments.facts {
         Some(path) => given_facts(path)?,
-        None => Facts::default(),
+        None => GivenFacts::default(),
     };
+    // What is left out counts as nothing used; what is said to be unknown is not "no".
+    let meters_are_neutral = !given.say_cost_is_unknown();
     let zone = local_zone(&policy);
-    let mut engine = Engine::with_facts(policy, facts).with_neutral_meters().in_zone(zone);
+    let mut engine = Engine::with_facts(policy, Facts::from(given)).in_zone(zone);
+    if meters_are_neutral {
+        engine = engine.with_neutral_meters();
+    }
     if let Some(path) = &arguments.events {
         fold_events(path, now, &mut engine)?;
     }
@@ -52,7 +57,7 @@ pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
 }
 
-fn given_facts(path: &str) -> Result<Facts, Error> {
+fn given_facts(path: &str) -> Result<GivenFacts, Error> {
     let bytes = input::read(path)?;
     if bytes.len() > MAX_BYTES {
         let message =
@@ -60,7 +65,7 @@ fn given_facts(path: &str) -> Result<Facts, Error> {
         return Err(Error::BadData { place: input::shown(path).to_owned(), message });
     }
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-    GivenFacts::from_json(text).map(Facts::from).map_err(|error| Error::BadData {
+    GivenFacts::from_json(text).map_err(|error| Error::BadData {
         place: format!("{}:{}:{}", input::shown(path), error.line, error.column),
         message: format!("these are not facts: {error}"),
     })

@@ -24,7 +24,7 @@ pub struct Test {
 
 impl Test {
     pub fn new() -> Self {
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new().expect("a temporary folder");
         let directory = folder.path().to_owned();
         Self { folder, directory, stdin: Vec::new(), environment: Vec::new() }
     }
@@ -33,14 +33,14 @@ impl Test {
     #[must_use]
     pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("can be created");
+        std::fs::write(path, content).expect("can be written");
         self
     }
 
     #[must_use]
     pub fn folder(self, name: &str) -> Self {
-        std::fs::create_dir_all(self.folder.path().join(name)).unwrap();
+        std::fs::create_dir_all(self.folder.path().join(name)).expect("can be created");
         self
     }
 
@@ -68,7 +68,7 @@ impl Test {
     }
 
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+        std::fs::read_to_string(self.folder.path().join(name)).expect("can be read")
     }
 
     /// Runs the binary and takes what it says.
@@ -77,7 +77,7 @@ impl Test {
         command.args(arguments).current_dir(&self.directory).env_clear();
         command.env("HOME", self.folder.path()).env("TZ", "UTC").env("NO_COLOR", "1");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        Ended::new(&command.write_stdin(self.stdin.clone()).output().unwrap())
+        Ended::new(&command.write_stdin(self.stdin.clone()).output().expect("the binary runs"))
     }
 }
 
@@ -93,8 +93,8 @@ pub struct Ended {
 impl Ended {
     fn new(output: &Output) -> Self {
         Self {
-            stdout: String::from_utf8(output.stdout.clone()).unwrap(),
-            stderr: String::from_utf8(output.stderr.clone()).unwrap(),
+            stdout: String::from_utf8(output.stdout.clone()).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr.clone()).expect("UTF-8"),
             code: output.status.code(),
         }
     }

@@ -85,12 +85,11 @@ impl Validator<'_> {
             }),
             "additionalProperties" => {
                 let known = schema.get("properties").and_then(Json::as_object);
-                let others = value
+                let mut others = value
                     .as_object()?
                     .iter()
                     .filter(|(key, _)| known.is_none_or(|known| !known.contains_key(key.as_str())));
                 others
-                    .map(|(key, value)| (key, value))
                     .find_map(|(key, value)| self.violation(rule, value, &format!("{place}/{key}")))
             }
             other => panic!("{place}: unknown keyword {other}"),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backstop_core::diagnostic::Diagnostic;
 use backstop_core::document::{MAX_BYTES, Syntax};
@@ -114,8 +114,9 @@ fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
 /// `backstop.toml` in the working directory or the nearest one above.
 fn nearest_policy() -> Option<String> {
     let here = std::env::current_dir().ok()?;
-    let found =
-        here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(|path| path.is_file())?;
+    // A link that leads nowhere is a policy that can't be read, not the absence of one.
+    let is_policy = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    let found = here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(is_policy)?;
     let shown = found.strip_prefix(&here).unwrap_or(&found);
     Some(shown.to_string_lossy().into_owned())
 }

@@ -488,6 +488,15 @@ fn the_nearest_policy_above_is_used_and_named() {
 }
 
 #[test]
+fn a_policy_that_cannot_be_read_is_never_no_policy() {
+    let test = Test::new().folder("a").within("a");
+    std::os::unix::fs::symlink("nowhere", test.path().join("backstop.toml")).unwrap();
+    test.run(["check"]).refused(66, &["backstop.toml"]);
+    let test = Test::new().folder("backstop.toml");
+    test.run(["check"]).exits(0);
+}
+
+#[test]
 fn without_a_policy_preset_default_holds() {
     let test = Test::new().stdin(r#"{"iterations": 100}"#);
     let ended = test.run(["check", "--facts", "-", "--json", "--now", NOW]).exits(125);

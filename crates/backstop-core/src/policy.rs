@@ -23,7 +23,7 @@ mod settings;
 
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
-pub use explain::explain;
+pub use explain::{Explained, explain};
 pub use preset::Preset;
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;

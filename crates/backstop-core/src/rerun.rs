@@ -1,5 +1,7 @@
 //! The answer of a decision in the form that re-run bots know: camelCase, with fixed words.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::condition::Condition;
@@ -72,9 +74,26 @@ pub struct Thresholds {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_total_reruns_per_pr: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_wait_minutes_for_green: Option<f64>,
+    pub max_wait_minutes_for_green: Option<Minutes>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cooldown_minutes: Option<f64>,
+    pub cooldown_minutes: Option<Minutes>,
+}
+
+/// A number of minutes, written without a fraction where it has none, as lawbooks write it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Minutes {
+    Whole(u64),
+    Fraction(f64),
+}
+
+impl From<Duration> for Minutes {
+    fn from(duration: Duration) -> Self {
+        match (duration.as_secs() % 60, duration.subsec_nanos()) {
+            (0, 0) => Self::Whole(duration.as_secs() / 60),
+            _ => Self::Fraction(duration.as_secs_f64() / 60.0),
+        }
+    }
 }
 
 /// When and by which version it was decided.
@@ -168,7 +187,6 @@ fn applied_rule(engine: &Engine, decision: &Decision, goes_on: bool) -> String {
 }
 
 fn thresholds(engine: &Engine) -> Thresholds {
-    let minutes = |duration: std::time::Duration| duration.as_secs_f64() / 60.0;
     let mut thresholds = Thresholds::default();
     for rule in &engine.policy().rules {
         match &rule.when {
@@ -177,10 +195,10 @@ fn thresholds(engine: &Engine) -> Thresholds {
                 thresholds.max_total_reruns_per_pr = Some(limit.count.0);
             }
             Condition::Unresolved(limit) => {
-                thresholds.max_wait_minutes_for_green = Some(minutes(limit.duration.0));
+                thresholds.max_wait_minutes_for_green = Some(limit.duration.0.into());
             }
             Condition::Cooldown(limit) => {
-                thresholds.cooldown_minutes = Some(minutes(limit.duration.0));
+                thresholds.cooldown_minutes = Some(limit.duration.0.into());
             }
             _ => {}
         }

@@ -14,11 +14,18 @@ use excerpt::Line;
 
 /// The diagnostics one after the other, each with its excerpt of the file, blank lines between.
 ///
-/// A span that does not fit the text is cut to it, and one over several lines shows its first.
+/// A span that does not fit the text is cut to it, and one over several lines shows its first. Of
+/// very many only the first are shown: nobody reads more before mending those.
 pub fn render(diagnostics: &[Diagnostic], file_name: &str, text: &str, colour: bool) -> String {
     let file_name = harmless(file_name);
-    let reports: Vec<String> =
-        diagnostics.iter().map(|diagnostic| report(diagnostic, &file_name, text, colour)).collect();
+    let mut reports: Vec<String> = diagnostics
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|diagnostic| report(diagnostic, &file_name, text, colour))
+        .collect();
+    if let Some(more) = diagnostics.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+        reports.push(format!("… and {more} more\n"));
+    }
     reports.join("\n")
 }
 
@@ -169,5 +176,6 @@ fn decimal_digits(number: usize) -> usize {
 /// The blank, bar and blank between a line number and the line.
 const GUTTER: usize = 3;
 
+const MAX_SHOWN: usize = 100;
 const MAX_LINES_BETWEEN: usize = 1_000;
 const MAX_LINES_SHOWN_BETWEEN: usize = 10;

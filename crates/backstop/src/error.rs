@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use backstop_core::policy::Preset;
+
 use crate::exit_code;
 
 /// Why a command could not do what was asked.
@@ -10,16 +12,16 @@ use crate::exit_code;
 pub enum Error {
     #[error("{0}")]
     Usage(String),
-    #[error("can't read `{path}`: {source}")]
+    #[error("can't read `{path}`: {}{}", cause(source), preset_hint(path))]
     NoInput { path: String, source: io::Error },
-    #[error("`{place}` {message}")]
+    #[error("{message}\n --> {place}")]
     BadData { place: String, message: String },
     /// The findings are shown as they are.
     #[error("{0}")]
     Policy(String),
-    #[error("can't create `{}`: {source}", path.display())]
+    #[error("can't create `{}`: {}", path.display(), cause(source))]
     CannotCreate { path: PathBuf, source: io::Error },
-    #[error("can't write: {0}")]
+    #[error("can't write: {}", cause(.0))]
     Write(#[from] io::Error),
 }
 
@@ -44,5 +46,23 @@ impl Error {
             Self::Policy(rendered) => Some(rendered.clone()),
             other => Some(format!("error: {other}")),
         }
+    }
+}
+
+/// The cause without the number that the system adds: `no such file or directory`.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    match text.chars().next() {
+        Some(first) => format!("{}{}", first.to_lowercase(), &text[first.len_utf8()..]),
+        None => String::new(),
+    }
+}
+
+/// Who names a preset as if it were a file has only left out how presets are named.
+fn preset_hint(path: &str) -> String {
+    match Preset::named(path) {
+        Some(preset) => format!("\n\nhint: did you mean `preset:{}`?", preset.name()),
+        None => String::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backstop_core::diagnostic::Diagnostic;
 use backstop_core::document::{MAX_BYTES, Syntax};
@@ -17,7 +17,7 @@ pub fn lines(path: &str) -> Result<impl BufRead, Error> {
 }
 
 fn open(path: &str) -> Result<Box<dyn Read>, Error> {
-    if path == "-" {
+    if path == STDIN {
         return Ok(Box::new(io::stdin()));
     }
     let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
@@ -26,6 +26,11 @@ fn open(path: &str) -> Result<Box<dyn Read>, Error> {
         return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     Ok(Box::new(file))
+}
+
+/// How a file is called in messages.
+pub fn shown(path: &str) -> &str {
+    if path == STDIN { "<stdin>" } else { path }
 }
 
 /// Reads a whole file, or standard input for `-`, up to one byte more than a policy may have: who
@@ -105,21 +110,25 @@ fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
         .and_then(Syntax::from_extension)
         .unwrap_or_else(|| Syntax::detect(&String::from_utf8_lossy(&bytes)));
     Ok(match Policy::load(&bytes, syntax) {
-        Ok(loaded) => Ok(Source { loaded, name: path.to_owned(), text: Some(text()) }),
-        Err(findings) => Err(Refused { name: path.to_owned(), text: text(), findings }),
+        Ok(loaded) => Ok(Source { loaded, name: shown(path).to_owned(), text: Some(text()) }),
+        Err(findings) => Err(Refused { name: shown(path).to_owned(), text: text(), findings }),
     })
 }
 
 /// `backstop.toml` in the working directory or the nearest one above.
 fn nearest_policy() -> Option<String> {
     let here = std::env::current_dir().ok()?;
-    let found =
-        here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(|path| path.is_file())?;
+    // A link that leads nowhere is a policy that can't be read, not the absence of one.
+    let is_policy = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    let found = here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(is_policy)?;
     let shown = found.strip_prefix(&here).unwrap_or(&found);
     Some(shown.to_string_lossy().into_owned())
 }
 
 /// The name of a project's policy.
 pub const POLICY_FILE: &str = "backstop.toml";
+
+/// The name that stands for standard input.
+pub const STDIN: &str = "-";
 
 const READ_BUFFER: usize = 64 * 1024;

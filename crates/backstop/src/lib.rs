@@ -20,6 +20,7 @@ mod terminal;
 pub use reference::reference;
 
 use args::Arguments;
+use error::Error;
 use terminal::Terminal;
 
 /// Runs the command line and answers with its exit code.
@@ -29,13 +30,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // Help and version are answers; anything else is a usage error, which is never 2: that
             // is the code of a guard violation.
-            let code = if error.use_stderr() { exit_code::USAGE } else { exit_code::OK };
-            let _ = error.print();
-            return code.into();
+            let printed = error.print();
+            return match (error.use_stderr(), printed) {
+                (true, _) => exit_code::USAGE,
+                (false, Ok(())) => exit_code::OK,
+                (false, Err(error)) => Error::Write(error).exit_code(),
+            }
+            .into();
         }
     };
     let mut terminal = Terminal::new(arguments.color);
-    let ended = catch_unwind(AssertUnwindSafe(|| commands::run(arguments.command, &mut terminal)));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let code = commands::run(arguments.command, &mut terminal)?;
+        terminal.finish(code)
+    }));
     match ended {
         Ok(Ok(code)) => code.into(),
         Ok(Err(error)) => {

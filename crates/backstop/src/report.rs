@@ -4,4 +4,4 @@ mod decision;
 mod table;
 
 pub use decision::decision;
-pub use table::{columns, wrapped};
+pub use table::{columns, folded, hanging, wrapped};

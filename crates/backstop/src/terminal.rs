@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal as _, Write};
 
 use anstream::AutoStream;
 
+use crate::error::Error;
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Colour {
@@ -43,6 +45,16 @@ impl Terminal {
             Colour::Always => true,
             Colour::Never => false,
             Colour::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
+    /// Writes what is left and answers with the command's exit code.
+    ///
+    /// A reader that went away does not change it: a `stop` that nobody read is still a `stop`.
+    pub fn finish(&mut self, code: u8) -> Result<u8, Error> {
+        match self.out.flush() {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(code),
         }
     }
 

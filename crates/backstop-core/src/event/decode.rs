@@ -34,7 +34,7 @@ impl DecodeError {
             None => text,
         };
         Self {
-            message: with_nearest_field(message),
+            message: in_plain_words(with_nearest_field(message)),
             line: error.line().max(1),
             column: error.column().max(1),
         }
@@ -184,6 +184,30 @@ fn with_nearest_field(message: String) -> String {
             let unknown = message.split(',').next().unwrap_or(&message);
             format!("{unknown}; did you mean `{near}`?")
         }
+        None => message,
+    }
+}
+
+/// The decoder's own names of kinds say nothing to those who write JSON.
+fn in_plain_words(message: String) -> String {
+    let words = [
+        ("unknown variant", "unknown value"),
+        ("expected i32", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("expected a sequence", "expected a list"),
+        ("invalid type: map", "invalid type: object"),
+        ("expected a map", "expected an object"),
+        ("floating point `", "number `"),
+    ];
+    if !["unknown variant", "invalid "].iter().any(|lead| message.starts_with(lead)) {
+        return message;
+    }
+    let message = words
+        .iter()
+        .fold(message, |message, (technical, plain)| message.replacen(technical, plain, 1));
+    match message.split_once("expected struct ") {
+        Some((lead, _)) => format!("{lead}expected an object"),
         None => message,
     }
 }
@@ -402,20 +426,20 @@ mod tests {
             ),
             (
                 r#"{"type":"usage","cost_usd":-0.5}"#,
-                "invalid value: floating point `-0.5`, expected an amount of at least 0",
+                "invalid value: number `-0.5`, expected an amount of at least 0",
             ),
             (
                 r#"{"type":"unit","id":"a","status":"aproved"}"#,
-                "unknown variant `aproved`; did you mean `approved`?",
+                "unknown value `aproved`; did you mean `approved`?",
             ),
             (
                 r#"{"type":"drift","score":1.5}"#,
-                "invalid value: floating point `1.5`, expected a number from 0 to 1",
+                "invalid value: number `1.5`, expected a number from 0 to 1",
             ),
             (r#"{"type":"iteration_started""#, "the text is cut off: EOF while parsing an object"),
             (
                 r#"[]"#,
-                "invalid type: sequence, expected an event such as {\"type\": \"iteration_started\", \"iteration\": 1}",
+                "invalid type: list, expected an event such as {\"type\": \"iteration_started\", \"iteration\": 1}",
             ),
             (
                 r#"{"type":"usage","at":"yesterday"}"#,

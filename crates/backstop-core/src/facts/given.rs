@@ -1,8 +1,11 @@
 //! Facts that were given directly instead of being folded from events.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
@@ -88,7 +91,31 @@ pub struct GivenFacts {
 impl GivenFacts {
     /// Reads facts from a JSON object.
     pub fn from_json(text: &[u8]) -> Result<Self, DecodeError> {
-        DecodeError::decode(text)
+        DecodeError::decode(text).map(|Object(facts)| facts)
+    }
+
+    /// Whether the caller says that iterations have ended and nobody knows what they cost.
+    pub fn say_cost_is_unknown(&self) -> bool {
+        self.cost_known == Some(false) && self.iterations > 0
+    }
+}
+
+/// Facts by their names; in a list, which serde would take too, they would have none.
+struct Object(GivenFacts);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = Object;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of facts such as {\"iterations\": 3}")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object, A::Error> {
+                GivenFacts::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
@@ -177,7 +204,11 @@ struct GivenReview {
 
 /// A guard by its kind alone, or with the files that it names.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a guard is `scope`, `protected`, `lockfile`, `dirty` or `collision`, or an object \
+                 with that `kind` and its `files`"
+)]
 enum GivenGuard {
     Kind(GuardKind),
     Guard(Guard),
@@ -247,6 +278,7 @@ impl Facts {
         }
         self.spent.set_cost(given.cost_usd.unwrap_or(0.0));
         self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());
+        self.spent.cost_silent = given.say_cost_is_unknown();
         for (window, used) in &given.quota {
             let used = used.clamp(0.0, 1.0);
             self.quotas.apply(&Quota { window: window.clone(), used, resets_at: None });
@@ -333,6 +365,15 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_nearest() {
         let error = GivenFacts::from_json(br#"{"iteratons": 3}"#).unwrap_err();
         assert_eq!(error.to_string(), "unknown field `iteratons`; did you mean `iterations`?");
+    }
+
+    #[test]
+    fn a_list_has_no_names() {
+        let error = GivenFacts::from_json(b"[50]").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "invalid type: list, expected an object of facts such as {\"iterations\": 3}"
+        );
     }
 
     #[test]

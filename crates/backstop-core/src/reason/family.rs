@@ -107,9 +107,17 @@ impl FromStr for Family {
 
 /// A name that is no family's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown family of reasons `{name}`")]
+#[error("unknown family of reasons `{name}`; {}", hint(name))]
 pub struct UnknownFamily {
     pub name: String,
+}
+
+fn hint(name: &str) -> String {
+    let names = Family::ALL.map(Family::as_str);
+    match crate::diagnostic::nearest(name, names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("families: {}", names.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +135,7 @@ mod tests {
         }
         assert_eq!(
             "sucess".parse::<Family>().unwrap_err().to_string(),
-            "unknown family of reasons `sucess`"
+            "unknown family of reasons `sucess`; did you mean `success`?"
         );
     }
 

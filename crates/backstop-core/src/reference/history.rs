@@ -7,6 +7,7 @@ use crate::event::{
     ErrorCategory, EventKind, IterationFinished, ProgressKind, RecoveryKind, SignalKind,
     UnitStatus, WorkerStatus,
 };
+use crate::facts::Streaks;
 use crate::policy::Policy;
 use crate::time::{Moment, Timestamp};
 use crate::verdict::Verdict;
@@ -59,22 +60,28 @@ impl<'a> History<'a> {
 
     /// The position from which a streak or an age counts: after the last acknowledgement of it.
     ///
-    /// An acknowledgement is of what the decision before it named, or of everything where none was
-    /// recorded since the last one.
+    /// An acknowledgement is of what the decision before it named, and of nothing where that was to
+    /// go on or was acknowledged already; where no decision was ever recorded, of everything.
     pub(super) fn counts_from(&self, streak: &str, before: usize) -> usize {
         let mut from = 0;
-        let mut named: Option<&[String]> = None;
+        let mut recorded = false;
+        let mut named: Option<Vec<&str>> = None;
         for (position, kind) in self.events().take(before) {
             match kind {
                 EventKind::Decided(decided) => {
-                    let fired = decided.verdict != Verdict::Continue;
-                    named = fired.then_some(decided.streaks.as_slice());
+                    recorded = true;
+                    named = match (decided.verdict, &decided.streaks, &decided.reason) {
+                        (Verdict::Continue, _, _) => Some(Vec::new()),
+                        (_, Some(names), _) => Some(names.iter().map(String::as_str).collect()),
+                        (_, None, Some(code)) => Some(Streaks::of_reason(code).names().collect()),
+                        (_, None, None) => None,
+                    };
                 }
                 EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_) => {
-                    let names = named.take();
-                    if names.is_none_or(|names| names.iter().any(|name| name == streak)) {
+                    if named.as_ref().is_none_or(|names| names.contains(&streak)) {
                         from = position + 1;
                     }
+                    named = recorded.then(Vec::new);
                 }
                 _ => {}
             }

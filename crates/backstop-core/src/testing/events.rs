@@ -357,8 +357,11 @@ fn people() -> impl Strategy<Value = EventKind> {
         0..3,
     );
     let verdicts = vec![Verdict::Continue, Verdict::Warn, Verdict::Ask, Verdict::Stop];
-    let decided = (select(verdicts), streaks).prop_map(|(verdict, streaks)| {
-        Decided { verdict, reason: None, rule: None, message: None, streaks }.into()
+    let reasons = vec!["stalled", "error", "repetition", "worker_blocked", "max_iterations"];
+    let reason = prop::option::of(select(reasons).prop_map(str::to_owned));
+    let streaks = prop::option::of(streaks);
+    let decided = (select(verdicts), reason, streaks).prop_map(|(verdict, reason, streaks)| {
+        Decided { verdict, reason, rule: None, message: None, streaks }.into()
     });
     Union::new_weighted(vec![
         (4, signal.boxed()),
@@ -381,7 +384,7 @@ pub(super) fn address(kind: &mut EventKind, asked: &[&Condition]) {
             let Some(number) = placeholder(&matched.key) else { return };
             matched.key = String::new();
             if let Some(Condition::OutputPattern(output)) = asked.get(number % asked.len().max(1)) {
-                matched.key = spelt(&output.key, number);
+                matched.key = spelt(&asked[number % asked.len()].key(), number);
                 matched.pattern.clone_from(&output.pattern.0);
             }
         }

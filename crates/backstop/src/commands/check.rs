@@ -1,6 +1,6 @@
 //! `backstop check`: one decision, from facts or events.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
@@ -19,40 +19,55 @@ use crate::report;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    if arguments.facts.as_deref() == Some("-") && arguments.events.as_deref() == Some("-") {
+    let files = [&arguments.policy, &arguments.facts, &arguments.events];
+    if files.into_iter().filter(|path| path.as_deref() == Some(input::STDIN)).count() > 1 {
         return Err(Error::Usage(
-            "only one of --facts and --events can be standard input".to_owned(),
+            "only one of --policy, --facts and --events can be standard input".to_owned(),
         ));
     }
     let source = input::usable_policy(arguments.policy.as_deref(), terminal.colours_errors())?;
+    if arguments.policy.is_none() {
+        terminal.remark(&format!("policy: {}", source.name));
+    }
     for note in &source.loaded.notes {
         terminal.remark(&format!("note: {}: {note}", source.name));
     }
     let policy = source.loaded.policy;
     let now = arguments.now.unwrap_or_else(|| Timestamp::from_jiff(jiff::Timestamp::now()));
-    let facts = match &arguments.facts {
+    let given = match &arguments.facts {
         Some(path) => given_facts(path)?,
-        None => Facts::default(),
+        None => GivenFacts::default(),
     };
+    // What is left out counts as nothing used; what is said to be unknown is not "no".
+    let meters_are_neutral = !given.say_cost_is_unknown();
     let zone = local_zone(&policy);
-    let mut engine = Engine::with_facts(policy, facts).with_neutral_meters().in_zone(zone);
+    let mut engine = Engine::with_facts(policy, Facts::from(given)).in_zone(zone);
+    if meters_are_neutral {
+        engine = engine.with_neutral_meters();
+    }
     if let Some(path) = &arguments.events {
         fold_events(path, now, &mut engine)?;
     }
     let decision = engine.poll_decision(engine.moment(now));
-    show(arguments, &engine, &decision, terminal)?;
-    Ok(decision.exit_code(engine.policy()))
+    let code = decision.exit_code(engine.policy());
+    match show(arguments, &engine, &decision, terminal) {
+        // Whoever stopped reading early must still not take a `stop` for a `continue`.
+        Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
+        shown => shown.map(|()| code),
+    }
 }
 
-fn given_facts(path: &str) -> Result<Facts, Error> {
+fn given_facts(path: &str) -> Result<GivenFacts, Error> {
     let bytes = input::read(path)?;
     if bytes.len() > MAX_BYTES {
-        let message = format!("is larger than {} MiB; give events instead", MAX_BYTES >> 20);
-        return Err(Error::BadData { place: path.to_owned(), message });
+        let message =
+            format!("these facts are larger than {} MiB; give events instead", MAX_BYTES >> 20);
+        return Err(Error::BadData { place: input::shown(path).to_owned(), message });
     }
-    GivenFacts::from_json(&bytes).map(Facts::from).map_err(|error| Error::BadData {
-        place: format!("{path}:{}:{}", error.line, error.column),
-        message: format!("does not hold facts: {error}"),
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    GivenFacts::from_json(text).map_err(|error| Error::BadData {
+        place: format!("{}:{}:{}", input::shown(path), error.line, error.column),
+        message: format!("these are not facts: {error}"),
     })
 }
 
@@ -63,18 +78,27 @@ fn fold_events(path: &str, now: Timestamp, engine: &mut Engine) -> Result<(), Er
     for number in 1.. {
         line.clear();
         let length = lines
+            .by_ref()
+            .take(MAX_BYTES as u64 + 1)
             .read_until(b'\n', &mut line)
             .map_err(|source| Error::NoInput { path: path.to_owned(), source })?;
         if length == 0 {
             break;
         }
-        let text = line.trim_ascii();
-        if text.is_empty() {
+        let place = |column| format!("{}:{number}:{column}", input::shown(path));
+        if length > MAX_BYTES {
+            let message = format!("this line is longer than {} MiB", MAX_BYTES >> 20);
+            return Err(Error::BadData { place: place(1), message });
+        }
+        let text = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1).unwrap_or(&line);
+        let text = text.trim_ascii_end();
+        let blanks = text.len() - text.trim_ascii_start().len();
+        if text.len() == blanks {
             continue;
         }
-        let event = Event::from_json(text).map_err(|error| Error::BadData {
-            place: format!("{path}:{number}:{}", error.column),
-            message: format!("is not an event: {error}"),
+        let event = Event::from_json(&text[blanks..]).map_err(|error| Error::BadData {
+            place: place(blanks + error.column),
+            message: format!("this is not an event: {error}"),
         })?;
         engine.handle_event(&event, now);
     }
@@ -90,7 +114,7 @@ fn show(
     match arguments.form {
         Some(Form::Rerun) => {
             let answer = Answer::new(engine, decision, request(arguments, decision));
-            let text = serde_json::to_string_pretty(&answer).map_err(std::io::Error::from)?;
+            let text = serde_json::to_string_pretty(&answer).map_err(io::Error::from)?;
             writeln!(terminal.out, "{text}")?;
         }
         None if arguments.json => writeln!(terminal.out, "{}", decision.to_json())?,
@@ -103,16 +127,21 @@ fn request(arguments: &CheckArguments, decision: &Decision) -> Request {
     let production =
         std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
     Request {
-        request_id: arguments.request_id.clone().unwrap_or_else(|| new_request_id(decision)),
+        request_id: arguments
+            .request_id
+            .clone()
+            .unwrap_or_else(|| new_request_id(arguments, decision)),
         deployment_env: if production { "prod" } else { "staging" },
         pr_number: arguments.pr,
         run_id: arguments.run_id,
     }
 }
 
-/// Unique enough to find one line in a log: the time and the process.
-fn new_request_id(decision: &Decision) -> String {
-    format!("req-{:x}-{:x}", decision.decided_at.as_nanos(), std::process::id())
+/// Unique enough to find one line in a log: the time, and the process unless the time was given:
+/// then the same question has the same answer, to the byte.
+fn new_request_id(arguments: &CheckArguments, decision: &Decision) -> String {
+    let process = if arguments.now.is_some() { 0 } else { std::process::id() };
+    format!("req-{:x}-{process:x}", decision.decided_at.as_nanos())
 }
 
 /// The machine's zone, looked up only for policies that name a time of day, since that reads files.
@@ -129,3 +158,6 @@ fn local_zone(policy: &Policy) -> jiff::tz::TimeZone {
         jiff::tz::TimeZone::UTC
     }
 }
+
+/// What some editors put before the first character.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

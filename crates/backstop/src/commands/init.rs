@@ -22,7 +22,7 @@ pub fn run(arguments: &InitArguments, terminal: &mut Terminal) -> Result<u8, Err
         return Ok(exit_code::OK);
     }
     write_new(Path::new(POLICY_FILE), &text, arguments.force)?;
-    writeln!(terminal.out, "wrote {POLICY_FILE}{}", project.summary())?;
+    write!(terminal.out, "wrote {POLICY_FILE}\n{}", project.summary())?;
     writeln!(terminal.out, "next: backstop policy explain")?;
     Ok(exit_code::OK)
 }

@@ -8,7 +8,7 @@ use owo_colors::OwoColorize as _;
 use crate::args::ReasonsArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::columns;
+use crate::report::{columns, hanging, wrapped};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &ReasonsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
@@ -109,5 +109,25 @@ fn page(reason: &Reason) -> String {
     );
     // The page begins with its code as a heading; here the title stands beside it.
     let body = reason.page.split_once('\n').map_or("", |(_, body)| body);
-    format!("{}  {}\n{facts}\n{body}", reason.code.bold(), reason.title)
+    format!("{}  {}\n{}{}", reason.code.bold(), reason.title, wrapped(&facts, ""), readable(body))
+}
+
+/// Markdown for a terminal: long lines folded, but for what stands in fences.
+fn readable(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut inside_fence = false;
+    for line in markdown.lines() {
+        if line.starts_with("```") {
+            inside_fence = !inside_fence;
+        } else if inside_fence {
+            text.push_str(&format!("  {line}\n"));
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            text.push_str(&format!("{}\n", heading.bold()));
+        } else if let Some(item) = line.strip_prefix("- ") {
+            text.push_str(&hanging("- ", item));
+        } else {
+            text.push_str(&wrapped(line, ""));
+        }
+    }
+    text
 }

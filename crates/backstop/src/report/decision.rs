@@ -7,20 +7,15 @@ use backstop_core::engine::Engine;
 use backstop_core::reason::AnyReason;
 use backstop_core::verdict::Verdict;
 use owo_colors::{OwoColorize as _, Style};
+use unicode_width::UnicodeWidthStr as _;
 
-use super::table::{WIDTH, columns, cut, wrapped};
+use super::table::{WIDTH, columns, cut, hanging, wrapped};
 use crate::sanitise::harmless;
 
 /// The whole report.
 pub fn decision(engine: &Engine, decision: &Decision) -> String {
     let mut text = headline(decision);
-    let winner = decision.rule.as_ref().map(|rule| rule.index);
-    if !decision.progress.is_empty() {
-        text.push('\n');
-    }
-    for rule in &decision.progress {
-        text.push_str(&bar_line(rule, winner == Some(rule.rule)));
-    }
+    text.push_str(&bars(decision));
     text.push_str(&also_fired(&decision.also_met));
     text.push_str(&unknown(decision));
     text.push_str(&next(engine, decision));
@@ -33,24 +28,61 @@ fn headline(decision: &Decision) -> String {
     let lead = if reason.is_empty() { verdict.to_owned() } else { format!("{verdict}  {reason}") };
     let message = harmless(&decision.message);
     let coloured = lead.replacen(verdict, &verdict.style(style(decision.verdict)).to_string(), 1);
-    if lead.chars().count() + 3 + message.chars().count() <= WIDTH {
+    if lead.width() + 3 + message.width() <= WIDTH {
         format!("{coloured}   {message}\n")
     } else {
         format!("{coloured}\n{}", wrapped(&message, "  "))
     }
 }
 
+fn bars(decision: &Decision) -> String {
+    let winner = decision.rule.as_ref().map(|rule| rule.index);
+    let lines: Vec<BarLine> = decision
+        .progress
+        .iter()
+        .map(|rule| BarLine::new(rule, winner == Some(rule.rule)))
+        .collect();
+    let widest = |width: fn(&BarLine) -> usize| lines.iter().map(width).max().unwrap_or(0);
+    let name = widest(|line| line.name.width()).min(NAME);
+    // Bars are as long as the longest sentence leaves them room.
+    let text = widest(|line| line.note.width() + line.mark.width());
+    let bar = WIDTH.saturating_sub(GAPS + name + text).clamp(BAR_SHORTEST, BAR_LONGEST);
+    let shown: String = lines.iter().map(|line| line.show(name, bar)).collect();
+    if shown.is_empty() { shown } else { format!("\n{shown}") }
+}
+
 /// `  reject rate   ████░░░░   37.5% of 30%   ← fired`
-fn bar_line(rule: &RuleProgress, won: bool) -> String {
-    let name = columns(&harmless(&rule.name).replace('_', " "), NAME);
-    let mark = match (won, rule.met) {
-        (true, _) => "  ← fired",
-        (false, true) => "  ← met",
-        (false, false) => "",
-    };
-    let room = WIDTH - 2 - NAME - 1 - BAR - 2 - mark.chars().count();
-    let note = cut(&harmless(without_name(&rule.note, &rule.name)), room);
-    format!("  {name} {}  {note}{}\n", bar(rule.progress), mark.bold())
+struct BarLine {
+    name: String,
+    progress: f64,
+    note: String,
+    mark: &'static str,
+}
+
+impl BarLine {
+    fn new(rule: &RuleProgress, won: bool) -> Self {
+        Self {
+            name: harmless(&rule.name).replace('_', " "),
+            progress: rule.progress,
+            note: harmless(without_name(&rule.note, &rule.name)),
+            mark: match (won, rule.met) {
+                (true, _) => "  ← fired",
+                (false, true) => "  ← met",
+                (false, false) => "",
+            },
+        }
+    }
+
+    fn show(&self, name_columns: usize, bar_columns: usize) -> String {
+        let name = columns(&self.name, name_columns);
+        let room = WIDTH - GAPS - name_columns - bar_columns - self.mark.width();
+        let note = cut(&self.note, room);
+        let mark = match self.mark {
+            "" => String::new(),
+            mark => mark.bold().to_string(),
+        };
+        format!("  {name}  {}  {note}{mark}\n", bar(self.progress, bar_columns))
+    }
 }
 
 /// A sentence that begins with the rule's name says it twice beside that name.
@@ -69,20 +101,24 @@ fn without_name<'a>(note: &'a str, name: &str) -> &'a str {
     clippy::cast_precision_loss,
     reason = "progress lies between 0 and 1"
 )]
-fn bar(progress: f64) -> String {
+fn bar(progress: f64, length: usize) -> String {
     // Rounded down, so that a full bar means full.
-    let filled = (progress * BAR as f64).floor().clamp(0.0, BAR as f64) as usize;
-    format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled))
+    let filled = (progress * length as f64).floor().clamp(0.0, length as f64) as usize;
+    format!("{}{}", "█".repeat(filled), "░".repeat(length - filled))
 }
 
 fn also_fired(others: &[AlsoMet]) -> String {
     let mut text = String::new();
+    let widest = others.iter().map(|other| other.reason.width()).max().unwrap_or(0);
+    let reason_columns = widest.min(REASON);
     for (position, other) in others.iter().enumerate() {
         let lead = if position == 0 { "\nalso fired\n" } else { "" };
         let shadow = if other.shadow { " (shadow: not acted on)" } else { "" };
-        let line =
-            format!("{}  {}{shadow}  {}", other.verdict, other.reason, harmless(&other.message));
-        let _ = write!(text, "{lead}{}", wrapped(&line, "  "));
+        let verdict = columns(other.verdict.as_str(), VERDICT);
+        let what = columns(&other.reason, reason_columns);
+        let message = format!("{}{shadow}", harmless(&other.message));
+        let line = hanging(&format!("  {verdict}  {what}  "), &message);
+        let _ = write!(text, "{lead}{line}");
     }
     text
 }
@@ -91,8 +127,9 @@ fn unknown(decision: &Decision) -> String {
     let mut text = String::new();
     for (position, rule) in decision.unknown.iter().enumerate() {
         let lead = if position == 0 { "\ncould not be evaluated\n" } else { "" };
-        let line = format!("{}: {}", harmless(&rule.name), harmless(&rule.why));
-        let _ = write!(text, "{lead}{}", wrapped(&line, "  "));
+        let line =
+            hanging(&format!("  {}: ", cut(&harmless(&rule.name), 40)), &harmless(&rule.why));
+        let _ = write!(text, "{lead}{line}");
     }
     text
 }
@@ -125,5 +162,12 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
+/// The longest verdict.
+const VERDICT: usize = 8;
+/// The longest reason of the registry.
+const REASON: usize = 20;
 const NAME: usize = 19;
-const BAR: usize = 20;
+const BAR_SHORTEST: usize = 10;
+const BAR_LONGEST: usize = 20;
+/// The blanks around name and bar.
+const GAPS: usize = 6;

@@ -31,20 +31,50 @@ pub fn columns(text: &str, columns: usize) -> String {
 
 /// The text in lines that fit the width, each behind `indent`.
 pub fn wrapped(text: &str, indent: &str) -> String {
+    let lines = folded(text, WIDTH.saturating_sub(indent.width()));
+    lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// The text in lines that fit the width, the first behind `lead` and the others below its text.
+pub fn hanging(lead: &str, text: &str) -> String {
+    let indent = " ".repeat(lead.width());
+    format!("{lead}{}", wrapped(text, &indent).trim_start())
+}
+
+/// The text in lines of so many columns; a word that is longer than that is cut into pieces.
+pub fn folded(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if line.is_empty() {
-            line.push_str(word);
-        } else if indent.width() + line.width() + 1 + word.width() <= WIDTH {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
+        for (position, piece) in pieces(word, columns).into_iter().enumerate() {
+            let last = lines.len() - 1;
+            let line = &mut lines[last];
+            if line.is_empty() {
+                line.push_str(&piece);
+            } else if position == 0 && line.width() + 1 + piece.width() <= columns {
+                line.push(' ');
+                line.push_str(&piece);
+            } else {
+                lines.push(piece);
+            }
         }
     }
-    lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+    lines
+}
+
+fn pieces(word: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut taken = 0;
+    for character in word.chars() {
+        let width = unicode_width::UnicodeWidthChar::width(character).unwrap_or(0);
+        if taken > 0 && taken + width > columns {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += width;
+        let last = pieces.len() - 1;
+        pieces[last].push(character);
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -64,5 +94,14 @@ mod tests {
         let text = wrapped(&"word ".repeat(30), "    ");
         assert!(text.lines().all(|line| line.width() <= WIDTH && line.starts_with("    word")));
         assert_eq!(text.lines().count(), 2);
+        let hung = hanging("  ask  ", &"word ".repeat(30));
+        assert!(hung.starts_with("  ask  word") && hung.lines().all(|line| line.width() <= WIDTH));
+        assert!(hung.lines().skip(1).all(|line| line.starts_with("       word")), "{hung}");
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_is_cut_into_pieces() {
+        assert_eq!(folded("ab 大大大 c", 4), ["ab", "大大", "大 c"]);
+        assert_eq!(folded("", 4), [""]);
     }
 }

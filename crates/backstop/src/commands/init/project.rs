@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::report::hanging;
+
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Project {
@@ -40,28 +42,24 @@ impl Project {
         }
     }
 
-    /// What was found, for one line on the terminal.
+    /// What was found, a line each.
     pub fn summary(&self) -> String {
-        let found: Vec<String> = [
-            self.test_command.map(|command| format!("tests: {command}")),
-            self.agent.map(|agent| format!("agent: {agent}")),
-            self.prompt.map(|prompt| format!("prompt: {prompt}")),
-            self.tasks.map(|tasks| format!("tasks: {tasks}")),
-            self.lock_files.first().map(|_| format!("lock files: {}", self.lock_files.join(", "))),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if found.is_empty() { String::new() } else { format!(" ({})", found.join(" · ")) }
+        let lock_files = self.lock_files.join(", ");
+        let found = [
+            ("tests", self.test_command),
+            ("agent", self.agent),
+            ("prompt", self.prompt),
+            ("tasks", self.tasks),
+            ("lock files", Some(&*lock_files).filter(|names| !names.is_empty())),
+        ];
+        let lines = found.iter().filter_map(|(what, name)| Some((what, (*name)?)));
+        lines.map(|(what, name)| hanging(&format!("  {what:<12}"), name)).collect()
     }
 }
 
 /// Tests whose command depends on what a file says.
 fn test_command(folder: &Path) -> Option<&'static str> {
-    let contains = |name: &str, text: &str| {
-        fs::read_to_string(folder.join(name)).is_ok_and(|content| content.contains(text))
-    };
-    if contains("package.json", "\"test\"") {
+    if has_test_script(&folder.join("package.json")) {
         let manager =
             [("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("bun.lock", "bun test")];
         let known = manager.iter().find(|(lock, _)| folder.join(lock).exists());
@@ -70,6 +68,14 @@ fn test_command(folder: &Path) -> Option<&'static str> {
     let names_a_test_target = |line: &str| line.starts_with("test:");
     let makefile = fs::read_to_string(folder.join("Makefile")).unwrap_or_default();
     makefile.lines().any(names_a_test_target).then_some("make test")
+}
+
+/// Whether a package has a test script other than the stand-in that `npm init` writes.
+fn has_test_script(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let script = package.pointer("/scripts/test").and_then(serde_json::Value::as_str);
+    script.is_some_and(|script| !script.trim().is_empty() && !script.contains("no test specified"))
 }
 
 fn has_check_boxes(path: &Path) -> bool {

@@ -61,12 +61,12 @@ then = "warn"
 
 fn loop_section(project: &Project) -> String {
     let stdin = match project.prompt {
-        Some(prompt) => format!("stdin = \"{prompt}\"     # fed to every iteration"),
-        None => "# stdin = \"PROMPT.md\"   # fed to every iteration".to_owned(),
+        Some(prompt) => commented(&format!("stdin = \"{prompt}\""), "fed to every iteration"),
+        None => commented("# stdin = \"PROMPT.md\"", "fed to every iteration"),
     };
     let agent = match project.agent {
-        Some(agent) => format!("agent = \"{agent}\"         # whose output is read"),
-        None => "# agent = \"auto\"        # whose output is read".to_owned(),
+        Some(agent) => commented(&format!("agent = \"{agent}\""), "whose output is read"),
+        None => commented("# agent = \"auto\"", "whose output is read"),
     };
     format!(
         "[loop]\niteration_timeout = \"1h\"  # past it: worker_timeout\nidle_timeout = \"15m\"      # no output and no work for so long\n{stdin}\n{agent}\n"
@@ -84,15 +84,20 @@ fn verify_section(project: &Project) -> String {
 
 fn progress_section(project: &Project) -> String {
     let tasks = match project.tasks {
-        Some(tasks) => format!("tasks = \"{tasks}\"         # a list of check boxes"),
-        None => "# tasks = \"PLAN.md\"       # a list of check boxes".to_owned(),
+        Some(tasks) => commented(&format!("tasks = \"{tasks}\""), "a list of check boxes"),
+        None => commented("# tasks = \"PLAN.md\"", "a list of check boxes"),
     };
     let (git, why) = if project.is_repository {
         ("git = true", "a commit, or a state of the tree not seen before")
     } else {
         ("files = true", "files changed under this directory")
     };
-    format!("[progress]\n{git:<25} # {why}\n{tasks}\n")
+    format!("[progress]\n{}\n{tasks}\n", commented(git, why))
+}
+
+/// A setting and, in the column where all of them stand, what it means.
+fn commented(setting: &str, meaning: &str) -> String {
+    format!("{setting:<25} # {meaning}")
 }
 
 fn guards_section(project: &Project) -> String {

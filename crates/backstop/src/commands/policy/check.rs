@@ -21,15 +21,15 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<u8, Error> {
     let checked = Checked::new(source)?;
+    let refused =
+        checked.findings.iter().any(|finding| strict || finding.severity == Severity::Error);
     if json {
         let text =
             serde_json::to_string_pretty(&checked.as_json()).map_err(std::io::Error::from)?;
         writeln!(terminal.out, "{text}")?;
     } else {
-        checked.show(terminal)?;
+        checked.show(refused, terminal)?;
     }
-    let refused =
-        checked.findings.iter().any(|finding| strict || finding.severity == Severity::Error);
     Ok(if refused { exit_code::CONFIGURATION } else { exit_code::OK })
 }
 
@@ -65,7 +65,7 @@ impl Checked {
         })
     }
 
-    fn show(&self, terminal: &mut Terminal) -> Result<(), Error> {
+    fn show(&self, refused: bool, terminal: &mut Terminal) -> Result<(), Error> {
         if !self.findings.is_empty() {
             let colour = terminal.colours_errors();
             terminal.remark(&diagnostics::render(&self.findings, &self.name, &self.text, colour));
@@ -74,7 +74,7 @@ impl Checked {
         for note in &self.notes {
             terminal.remark(&format!("note: {}: {note}", self.name));
         }
-        if let Some(hash) = &self.hash {
+        if let Some(hash) = self.hash.as_ref().filter(|_| !refused) {
             let rules = if self.rules == 1 { "rule" } else { "rules" };
             writeln!(terminal.out, "ok: {} has {} {rules}, {hash}", self.name, self.rules)?;
         }

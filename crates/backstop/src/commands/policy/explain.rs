@@ -2,13 +2,14 @@
 
 use std::io::Write as _;
 
-use backstop_core::policy::{self, Order, Policy};
+use backstop_core::policy::{self, Explained, Order, Policy};
+use backstop_core::verdict::Verdict;
 use owo_colors::OwoColorize as _;
 
 use crate::error::Error;
 use crate::exit_code;
 use crate::input::Source;
-use crate::report::{columns, wrapped};
+use crate::report::{columns, folded};
 use crate::sanitise::harmless;
 use crate::terminal::Terminal;
 
@@ -21,29 +22,47 @@ pub fn run(source: &Source, json: bool, terminal: &mut Terminal) -> Result<u8, E
         return Ok(exit_code::OK);
     }
     writeln!(terminal.out, "{} · {}", source.name.bold(), who_wins(policy))?;
+    writeln!(terminal.out)?;
     for rule in &rules {
-        let mut line = format!("{} → {} (exit {})", rule.when, rule.reason, rule.exit_code);
-        if let Some(name) = &rule.name {
-            line.push_str(&format!(", rule `{name}`"));
-        }
-        if let Some(unknown) = rule.on_unknown {
-            line.push_str(&format!("; if that can't be told: {unknown}"));
-        }
-        if rule.implied {
-            line.push_str("; implied by the settings");
-        }
-        if rule.shadow {
-            line.push_str("; only watched, never acted on");
-        }
-        let text = wrapped(&harmless(&line), &" ".repeat(INDENT));
-        write!(
-            terminal.out,
-            "  {} {}",
-            columns(rule.verdict.as_str(), INDENT - 3),
-            text.trim_start()
-        )?;
+        write!(terminal.out, "{}", row(rule))?;
+    }
+    if rules.iter().any(|rule| rule.implied) {
+        let note = "* follows from the settings; a rule with the same reason replaces it";
+        writeln!(terminal.out, "\n  {note}")?;
     }
     Ok(exit_code::OK)
+}
+
+/// The verdict, when it is reached, and the reason with its exit code.
+fn row(rule: &Explained) -> String {
+    let mut when = rule.when.clone();
+    if let Some(name) = rule.name.as_ref().filter(|name| **name != rule.reason) {
+        when.push_str(&format!(" (rule `{name}`)"));
+    }
+    if let Some(unknown) = rule.on_unknown {
+        when.push_str(&format!("; if that can't be told: {unknown}"));
+    }
+    if rule.shadow {
+        when.push_str("; only watched, never acted on");
+    }
+    let exit = match rule.verdict {
+        Verdict::Continue | Verdict::Warn | Verdict::Complete => "exit 0".to_owned(),
+        _ => format!("exit {}", rule.exit_code),
+    };
+    let mark = if rule.implied { " *" } else { "" };
+    let mut text = String::new();
+    for (position, line) in folded(&harmless(&when), WHEN).iter().enumerate() {
+        let row = if position == 0 {
+            let verdict = columns(rule.verdict.as_str(), VERDICT);
+            let reason = columns(&rule.reason, REASON);
+            format!("  {verdict}  {}  {reason}  {exit}{mark}", columns(line, WHEN))
+        } else {
+            format!("  {}  {line}", " ".repeat(VERDICT))
+        };
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 fn who_wins(policy: &Policy) -> &'static str {
@@ -53,4 +72,9 @@ fn who_wins(policy: &Policy) -> &'static str {
     }
 }
 
-const INDENT: usize = 12;
+/// The longest verdict.
+const VERDICT: usize = 8;
+/// What is left beside the other columns.
+const WHEN: usize = 34;
+/// The longest reason of the registry.
+const REASON: usize = 20;

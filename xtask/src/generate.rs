@@ -102,10 +102,25 @@ fn difference(found: Option<&str>, wanted: &str) -> Option<String> {
     }
 }
 
-const FILES: &[GeneratedFile] = &[GeneratedFile {
-    path: "docs/reference/reasons.md",
-    contents: || Ok(backstop_core::reason::reference()),
-}];
+const FILES: &[GeneratedFile] = &[
+    GeneratedFile { path: "docs/reference/cli.md", contents: || Ok(backstop::reference()) },
+    GeneratedFile {
+        path: "docs/reference/conditions.md",
+        contents: || Ok(backstop_core::condition::reference()),
+    },
+    GeneratedFile {
+        path: "docs/reference/events.md",
+        contents: || Ok(backstop_core::event::reference()),
+    },
+    GeneratedFile {
+        path: "docs/reference/policy.schema.json",
+        contents: || Ok(format!("{:#}\n", backstop_core::policy::schema())),
+    },
+    GeneratedFile {
+        path: "docs/reference/reasons.md",
+        contents: || Ok(backstop_core::reason::reference()),
+    },
+];
 
 #[cfg(test)]
 mod tests {

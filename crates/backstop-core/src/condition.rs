@@ -472,7 +472,7 @@ fn schema_of<K: Kind>() -> Json {
     properties.insert("type".to_owned(), json!({ "const": K::TYPE }));
     let mut required = vec!["type".into()];
     K::schema_fields(&mut properties, &mut required);
-    crate::field::described(object_schema(properties, required), K::SUMMARY, None)
+    crate::field::described(object_schema(&properties, &required), K::SUMMARY, None)
 }
 
 fn described(parts: &[Condition], between: &str) -> String {

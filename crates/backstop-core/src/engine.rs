@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::condition::{Condition, Measure, Scene, SilentMeters, Truth};
 use crate::decision::Decision;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, LimitValue};
 use crate::facts::{Facts, HealthLimits, ProgressKinds, View, Watch, bare};
 use crate::policy::{Policy, Rule};
 use crate::reason;
@@ -282,7 +282,7 @@ impl Engine {
                 match &rule.reason {
                     Some(own) if reason::limit_code(own) == code => condition.raise(*value),
                     Some(_) => {}
-                    None => raise_named(condition, rule, code, *value),
+                    None => raise_named(condition, code, *value),
                 }
             }
         }
@@ -293,17 +293,12 @@ impl Engine {
 }
 
 /// Raises the parts of a condition whose own reason has this code.
-fn raise_named(
-    condition: &mut Condition,
-    rule: &Rule,
-    code: &str,
-    value: crate::event::LimitValue,
-) {
+fn raise_named(condition: &mut Condition, code: &str, value: LimitValue) {
     match condition {
         Condition::All(parts) | Condition::Any(parts) => {
-            parts.iter_mut().for_each(|part| raise_named(part, rule, code, value));
+            parts.iter_mut().for_each(|part| raise_named(part, code, value));
         }
-        Condition::Not(part) => raise_named(part, rule, code, value),
+        Condition::Not(part) => raise_named(part, code, value),
         leaf => {
             if Rule::new(leaf.clone(), Verdict::Stop).replaces().contains(&code) {
                 leaf.raise(value);

@@ -85,7 +85,7 @@ pub(crate) trait Record: Sized {
         let mut properties = Map::new();
         let mut required = Vec::new();
         Self::schema_fields(&mut properties, &mut required);
-        object_schema(properties, required)
+        object_schema(&properties, &required)
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-pub(crate) fn object_schema(properties: Map<String, Json>, required: Vec<Json>) -> Json {
+pub(crate) fn object_schema(properties: &Map<String, Json>, required: &[Json]) -> Json {
     json!({
         "type": "object",
         "properties": properties,

@@ -462,7 +462,14 @@ fn limits_of_a_preset_that_nobody_measures_are_passed_over() {
 #[test]
 fn native_keys_and_a_dialects_do_not_mix() {
     assert_eq!(
-        refused("[limits]\niterations = 5\n[stopRules]\nmaxRerunsPerJob = 1\n", Syntax::Toml),
+        refused(
+            "[stopRules]\nmaxRerunsPerJob = 1\n[[rule]]\nwhen = { type = \"never\" }\nthen = \"stop\"\n",
+            Syntax::Toml
+        ),
         ["unknown key `stopRules` in `policy`"]
     );
+    let host = load("[limits]\niterations = 5\n[stopRules]\nmaxRerunsPerJob = 1\n", Syntax::Toml);
+    let lints: Vec<_> = host.lints.iter().map(|lint| lint.message.as_str()).collect();
+    assert_eq!(lints, ["`limits` is ignored in a document of the rerun dialect"]);
+    assert_eq!(host.policy.dialect, Some(Dialect::Rerun));
 }

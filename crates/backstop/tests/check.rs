@@ -415,7 +415,7 @@ fn what_cannot_be_evaluated_is_said() {
         [limits]
         unlimited = true
         [[rule]]
-        when = { type = "expr", cel = "context.used > 5" }
+        when = { type = "expr", cel = "tokens / iterations > 5" }
         then = "stop"
         [[rule]]
         when = { type = "custom_script", script = "./done.sh" }

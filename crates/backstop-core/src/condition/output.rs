@@ -123,9 +123,13 @@ impl Kind for OutputPattern {
     }
 
     fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
-        let verb = if self.is_regex { "match" } else { "contain" };
-        let not = if measure.truth.is_met() { "does" } else { "does not" };
-        format!("Output {not} {verb} {}", quoted(&self.pattern.0))
+        let words = match (measure.truth.is_met(), self.is_regex) {
+            (true, true) => "matches",
+            (true, false) => "contains",
+            (false, true) => "does not match",
+            (false, false) => "does not contain",
+        };
+        format!("Output {words} {}", quoted(&self.pattern.0))
     }
 
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {

@@ -22,7 +22,7 @@ impl TestRuns {
         self.skipped.clone_from(&tests.skipped);
         // `specific_tests_pass` looks names up in it.
         self.passed.sort_unstable();
-        self.counts = tests.counts.unwrap_or_else(|| TestCounts {
+        self.counts = tests.counts.unwrap_or(TestCounts {
             passed: tests.passed.len() as u64,
             failed: tests.failed.len() as u64,
             skipped: tests.skipped.len() as u64,

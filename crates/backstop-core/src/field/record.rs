@@ -8,6 +8,7 @@
 macro_rules! record {
     (
         $(#[doc = $summary:literal])*
+        $(#[derive($($derive:ident),*)])?
         pub struct $name:ident {
             $(
                 $(#[doc = $doc:literal])*
@@ -17,6 +18,7 @@ macro_rules! record {
     ) => {
         $(#[doc = $summary])*
         #[derive(Clone, Debug, PartialEq)]
+        $(#[derive($($derive),*)])?
         pub struct $name {
             $(
                 $(#[doc = $doc])*

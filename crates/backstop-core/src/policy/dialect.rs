@@ -69,6 +69,16 @@ impl Dialect {
             Self::Rerun => read_rerun(table, findings),
         };
         draft.dialect = Some(self);
+        for key in ["limits", "preset"] {
+            if let Some(entry) = table.get(key) {
+                let message =
+                    format!("`{key}` is ignored in a document of the {} dialect", self.name());
+                findings.push(
+                    Diagnostic::lint(message, entry.key_span.clone())
+                        .label("`backstop policy show` writes the native form"),
+                );
+            }
+        }
         draft
     }
 }

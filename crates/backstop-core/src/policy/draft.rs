@@ -29,6 +29,7 @@ pub(crate) struct Draft {
 
 record! {
     /// Shorthand for the usual rules, and how limits are held.
+    #[derive(Default)]
     pub struct Limits {
         /// How many iterations may finish.
         optional iterations: Count,
@@ -44,20 +45,6 @@ record! {
         optional unmetered: Unmetered,
         /// Neither a limit on iterations nor on time is wanted.
         optional unlimited: bool,
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            iterations: None,
-            duration: None,
-            tokens: None,
-            cost_usd: None,
-            preflight: None,
-            unmetered: None,
-            unlimited: None,
-        }
     }
 }
 

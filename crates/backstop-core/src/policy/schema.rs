@@ -12,7 +12,7 @@ pub fn schema() -> Json {
     let mut native = Map::new();
     draft::schema(&mut native);
     Settings::schema(&mut native);
-    let mut native = object_schema(native, Vec::new());
+    let mut native = object_schema(&native, &[]);
     native["title"] = "native".into();
     // The dialects' host documents may hold any other key, so the native form is told from them by
     // the keys that only they have.

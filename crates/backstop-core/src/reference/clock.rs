@@ -48,17 +48,21 @@ fn elapsed(from: Timestamp, to: Timestamp, before: &[Told]) -> Duration {
 fn is_waiting(told: &[Told]) -> bool {
     let last = |wanted: Wanted| told.iter().rposition(|told| wanted(&told.event.kind));
     let waits: [(Wanted, Wanted); 5] = [
-        (|kind| matches!(kind, EventKind::Held(_)), |kind| matches!(kind, EventKind::Released(_))),
+        (|kind| matches!(kind, EventKind::Held(_)), goes_on),
         (|kind| matches!(kind, EventKind::Asked(_)), |kind| matches!(kind, EventKind::Answered(_))),
-        (|kind| matches!(kind, EventKind::Halted(_)), |kind| matches!(kind, EventKind::Resumed(_))),
+        (|kind| matches!(kind, EventKind::Halted(_)), goes_on),
         (|kind| is_signal(kind, SignalKind::Pause), |kind| is_signal(kind, SignalKind::Resume)),
         (is_rate_limited, |kind| matches!(kind, EventKind::IterationStarted(_))),
     ];
-    // `None`, never, is less than any position.
-    waits.into_iter().any(|(begins, ends)| last(begins) > last(ends))
+    // `None`, never, is less than any position. Letting the run go on ends every wait.
+    waits.into_iter().any(|(begins, ends)| last(begins) > last(ends).max(last(goes_on)))
 }
 
 type Wanted = fn(&EventKind) -> bool;
+
+fn goes_on(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Released(_) | EventKind::Resumed(_))
+}
 
 fn is_signal(kind: &EventKind, wanted: SignalKind) -> bool {
     matches!(kind, EventKind::Signal(signal) if signal.kind == wanted)

@@ -20,7 +20,8 @@ pub(crate) struct Errors {
     pub(crate) recent: VecDeque<String>,
     /// The last error has not been followed by a success.
     open: bool,
-    seen_in_iteration: bool,
+    /// How many of the recent errors came since the last iteration began or ended.
+    fresh: usize,
     /// backstop itself ended this iteration, so that its bad exit says nothing.
     pub(crate) ended_on_purpose: bool,
 }
@@ -37,7 +38,7 @@ impl Errors {
     pub(crate) fn apply(&mut self, error: &ErrorSeen) {
         self.consecutive = self.consecutive.saturating_add(1);
         self.open = true;
-        self.seen_in_iteration = true;
+        self.fresh = (self.fresh + 1).min(RECENT_ERRORS);
         if self.recent.len() == RECENT_ERRORS {
             self.recent.pop_front();
         }
@@ -58,7 +59,7 @@ impl Errors {
     pub(crate) fn iteration_started(&mut self) {
         self.recent.clear();
         self.open = false;
-        self.seen_in_iteration = false;
+        self.fresh = 0;
         self.ended_on_purpose = false;
     }
 
@@ -73,21 +74,20 @@ impl Errors {
         let excused = excused || self.ended_on_purpose;
         let bad_exit =
             end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
-        // Not every reporter says when an iteration starts.
-        if !self.seen_in_iteration {
-            self.recent.clear();
-        }
-        let made = (bad_exit && !self.seen_in_iteration && !excused).then(|| exit_as_error(end));
+        let reported = self.fresh > 0;
+        // Not every reporter says when an iteration starts; then the end of the one before counts.
+        self.recent.drain(..self.recent.len().saturating_sub(self.fresh));
+        let made = (bad_exit && !reported && !excused).then(|| exit_as_error(end));
         if let Some(error) = &made {
             self.apply(error);
         }
-        if !bad_exit && !self.seen_in_iteration {
+        if !bad_exit && !reported {
             self.success();
         }
         self.now = !excused && (bad_exit || self.open);
         self.iterations_ended = self.iterations_ended.saturating_add(1);
         self.iterations_errored = self.iterations_errored.saturating_add(u64::from(self.now));
-        self.seen_in_iteration = false;
+        self.fresh = 0;
         self.ended_on_purpose = false;
         made
     }

@@ -59,7 +59,7 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
     match condition {
         Condition::OnError(wanted) => {
             let pattern = wanted.pattern.as_ref().map_or("", |pattern| pattern.0.as_str());
-            let from = history.iteration_from();
+            let from = history.errors_from();
             let errors = history.errors();
             let mut recent = errors.iter().filter(|error| error.position >= from);
             plain(recent.any(|error| error.message.contains(pattern)))

@@ -115,6 +115,20 @@ impl<'a> History<'a> {
         self.ends().next_back()?.1.exit_code
     }
 
+    /// The position from which errors belong to the current or just-ended iteration. Not every
+    /// reporter says when one starts; then the end of the one before counts.
+    pub(super) fn errors_from(&self) -> usize {
+        let border = |kind: &EventKind| {
+            matches!(kind, EventKind::IterationStarted(_) | EventKind::IterationFinished(_))
+        };
+        let borders: Vec<_> = self.events().filter(|(_, kind)| border(kind)).collect();
+        let before = match borders.as_slice() {
+            [.., (_, EventKind::IterationFinished(_))] => borders.len().checked_sub(2),
+            _ => borders.len().checked_sub(1),
+        };
+        before.map_or(0, |index| borders[index].0 + 1)
+    }
+
     /// The position from which events belong to the current or just-ended iteration.
     pub(super) fn iteration_from(&self) -> usize {
         let started = |kind: &EventKind| matches!(kind, EventKind::IterationStarted(_));
@@ -150,7 +164,7 @@ impl<'a> History<'a> {
     }
 
     /// A provider's limit says nothing about the work.
-    fn met_a_rate_limit(&self, end: usize) -> bool {
+    pub(super) fn met_a_rate_limit(&self, end: usize) -> bool {
         let from = self.counts_from("worker", end);
         let mut said =
             self.inside(end).filter(|(at, _)| *at >= from).filter_map(|(_, kind)| match kind {

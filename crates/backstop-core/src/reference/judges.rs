@@ -62,7 +62,7 @@ impl History<'_> {
         let Some((_, last)) = self.reviews().next_back() else { return 0 };
         let since = self.reviews().rev().take_while(|(at, _)| *at >= from);
         let same = since.take_while(|(_, review)| {
-            review.outcome == ReviewOutcome::ChangesRequested && asks(review) == asks(last)
+            review.outcome != ReviewOutcome::Approved && asks(review) == asks(last)
         });
         same.count() as u64
     }

@@ -29,9 +29,11 @@ impl FactSource for View<'_> {
             .into(),
             "cost_usd" => history.cost_usd().into(),
             "cost_known" => history.cost_known().into(),
-            "context" => history.context().map_or(FactValue::Null, |context| {
-                [("used", context.used.into()), ("limit", context.limit.into())].into()
-            }),
+            "context" => [
+                ("used", history.context().map_or(0, |context| context.used).into()),
+                ("limit", history.context().map_or(0, |context| context.limit).into()),
+            ]
+            .into(),
             "units" => [
                 ("total", history.units_total().into()),
                 ("attempted", history.units_attempted().into()),

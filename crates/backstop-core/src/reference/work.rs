@@ -196,9 +196,10 @@ impl History<'_> {
         self.usage().any(|(_, usage)| usage.cost_usd.is_some())
     }
 
-    /// "A meter is silent once an iteration has ended without any `usage`", until one comes.
+    /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One that
+    /// only met a rate limit had nothing to report.
     pub(super) fn is_silent(&self, speaks: fn(&Usage) -> bool) -> bool {
-        let mut ends = self.ends().rev();
+        let mut ends = self.ends().rev().skip_while(|(at, _)| self.met_a_rate_limit(*at));
         let Some((_, _)) = ends.next() else { return false };
         let began = ends.next().map_or(0, |(at, _)| at + 1);
         !self.usage().any(|(at, usage)| at >= began && speaks(usage))

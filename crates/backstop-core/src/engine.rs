@@ -5,6 +5,9 @@
 //! the facts that it reads has changed or its own time has come, so the cost of an event does not
 //! depend on how many rules it does not touch.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use jiff::tz::TimeZone;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -46,9 +49,9 @@ pub struct Engine {
     slots_of_rule: Vec<Vec<u32>>,
     fired: Marks,
     readers: Vec<Vec<u32>>,
-    /// The hash of each key that a probe or matcher may answer with, and the rule that waits for it,
-    /// sorted. Two keys with one hash cost a needless look, never a missed one.
-    readers_of_key: Vec<(u64, u32)>,
+    /// The rules that wait for each key that a probe or matcher may answer with, by the key's hash.
+    /// Two keys with one hash cost a needless look, never a missed one.
+    readers_of_key: ByKey,
     /// Rules with expressions that read the answers to other rules' questions.
     readers_of_answers: Vec<u32>,
     stale: Vec<u32>,
@@ -255,13 +258,9 @@ impl Engine {
 
     fn mark_key(&mut self, key: &str) {
         let hash = key_hash(key);
-        let first = self.readers_of_key.partition_point(|(known, _)| *known < hash);
-        let mut position = first;
-        while let Some((known, rule)) = self.readers_of_key.get(position).copied()
-            && known == hash
-        {
-            self.mark_rule(rule);
-            position += 1;
+        let waiting = self.readers_of_key.get(&hash).map_or(0, Vec::len);
+        for position in 0..waiting {
+            self.mark_rule(self.readers_of_key[&hash][position]);
         }
         for position in 0..self.readers_of_answers.len() {
             self.mark_rule(self.readers_of_answers[position]);
@@ -323,15 +322,34 @@ fn readers(policy: &Policy) -> Vec<Vec<u32>> {
 }
 
 /// The rules that wait for an answer by each name.
-fn readers_of_key(conditions: &[Condition]) -> Vec<(u64, u32)> {
-    let mut readers = Vec::new();
+fn readers_of_key(conditions: &[Condition]) -> ByKey {
+    let mut readers = ByKey::default();
     for (index, condition) in (0..).zip(conditions) {
-        for asked in condition.asked() {
-            readers.extend(asked.answer_names().into_iter().map(|name| (key_hash(name), index)));
+        for name in condition.asked().into_iter().flat_map(Condition::answer_names) {
+            readers.entry(key_hash(name)).or_default().push(index);
         }
     }
-    readers.sort_unstable();
     readers
+}
+
+type ByKey = HashMap<u64, Vec<u32>, BuildHasherDefault<Identity>>;
+
+/// What is looked up is a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 fn key_hash(key: &str) -> u64 {

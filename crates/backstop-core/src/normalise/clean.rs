@@ -47,6 +47,19 @@ impl Iterator for Clean<'_> {
     }
 }
 
+/// Whether cleaning would leave the text as it is.
+pub(super) fn is_clean(text: &[u8]) -> bool {
+    let mut after_blank = true;
+    for &byte in text {
+        let blank = matches!(byte, b' ' | b'\n');
+        if (blank && after_blank) || (byte < b' ' && byte != b'\n') || byte == DELETE {
+            return false;
+        }
+        after_blank = blank;
+    }
+    !after_blank
+}
+
 /// What follows the escape sequence whose first byte has just been read. A broken sequence ends
 /// where it breaks, so that it cannot swallow text.
 fn after_escape(rest: &[u8]) -> &[u8] {
@@ -102,6 +115,7 @@ mod tests {
     #[case::bell_and_backspace("a\x07\x08b", "ab")]
     fn cleaned(#[case] input: &str, #[case] expected: &str) {
         let bytes: Vec<u8> = Clean::new(input.as_bytes()).collect();
+        assert_eq!(is_clean(input.as_bytes()), !input.is_empty() && bytes == input.as_bytes());
         assert_eq!(String::from_utf8(bytes).unwrap(), expected);
     }
 }

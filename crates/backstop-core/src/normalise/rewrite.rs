@@ -5,7 +5,7 @@
 //! must; so the rewritten text offers no place that the original did not, and rewriting it again
 //! changes nothing.
 
-use super::clean::Clean;
+use super::clean::{Clean, is_clean};
 use super::recognise::{self, Text, is_temporary_path_byte, is_word};
 use super::sink::Sink;
 
@@ -24,9 +24,16 @@ impl Rules {
 
 /// Writes the rewritten text to the sink.
 pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
+    if is_clean(text) {
+        rewrite_from(Whole { rest: text }, rules, sink);
+    } else {
+        rewrite_from(Window::new(text), rules, sink);
+    }
+}
+
+fn rewrite_from<S: Sink>(mut window: impl Source, rules: Rules, sink: &mut S) {
     let mut writer =
         Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
-    let mut window = Window::new(text);
     while let Some(first) = window.first() {
         let ahead = window.ahead();
         if let Some(digits) = writer.port_ahead(ahead) {
@@ -34,8 +41,9 @@ pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
             writer.class(b"<port>");
             window.advance(1 + digits);
         } else if !writer.may_begin(first) {
-            writer.copy(&[first]);
-            window.advance(1);
+            let length = writer.word_ahead(ahead.bytes).max(1);
+            writer.copy_word(&ahead.bytes[..length]);
+            window.advance(length);
         } else if let Some(prefix) = recognise::temporary_path(ahead, writer.last) {
             writer.class(b"<tmp>");
             window.advance(prefix);
@@ -90,6 +98,28 @@ impl<S: Sink> Writer<'_, S> {
             .flatten()
     }
 
+    /// How many bytes of the word that is being written follow; none where digits are masked, as
+    /// each of them is looked at.
+    fn word_ahead(&self, bytes: &[u8]) -> usize {
+        let within_word = self.last.is_some_and(is_word) && !self.rules.mask_digits;
+        if within_word { bytes.iter().take_while(|byte| is_word(**byte)).count() } else { 0 }
+    }
+
+    /// Copies the rest of a word at once: inside it nothing begins.
+    fn copy_word(&mut self, bytes: &[u8]) {
+        match bytes {
+            [_, .., last] if !self.rules.mask_digits && bytes.iter().all(|byte| is_word(*byte)) => {
+                self.in_digits = false;
+                if self.authority != Authority::Host {
+                    self.authority = Authority::None;
+                }
+                self.last = Some(*last);
+                self.sink.extend(bytes);
+            }
+            few => self.copy(few),
+        }
+    }
+
     fn copy(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.rules.mask_digits && byte.is_ascii_digit() {
@@ -135,30 +165,39 @@ struct Window<'a> {
     complete: bool,
 }
 
+/// Cleaned bytes, with a fixed look-ahead.
+trait Source {
+    fn first(&self) -> Option<u8>;
+    fn ahead(&self) -> Text<'_>;
+    fn advance(&mut self, bytes: usize);
+}
+
+/// A text that is clean as it stands, which most are.
+struct Whole<'a> {
+    rest: &'a [u8],
+}
+
+impl Source for Whole<'_> {
+    fn first(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    fn ahead(&self) -> Text<'_> {
+        let end = self.rest.len().min(LOOK_AHEAD);
+        Text { bytes: &self.rest[..end], complete: end == self.rest.len() }
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+    }
+}
+
 impl<'a> Window<'a> {
     fn new(text: &'a [u8]) -> Self {
         let mut window =
             Self { source: Clean::new(text), buffer: [0; 1024], start: 0, end: 0, complete: false };
         window.fill();
         window
-    }
-
-    fn first(&self) -> Option<u8> {
-        (self.start < self.end).then(|| self.buffer[self.start])
-    }
-
-    /// The look-ahead has the same length wherever the buffer happens to end, so that the result
-    /// does not depend on it.
-    fn ahead(&self) -> Text<'_> {
-        let end = self.end.min(self.start + LOOK_AHEAD);
-        Text { bytes: &self.buffer[self.start..end], complete: self.complete && end == self.end }
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.start += bytes;
-        if !self.complete && self.end - self.start <= LOOK_AHEAD {
-            self.fill();
-        }
     }
 
     fn fill(&mut self) {
@@ -176,6 +215,26 @@ impl<'a> Window<'a> {
                     return;
                 }
             }
+        }
+    }
+}
+
+impl Source for Window<'_> {
+    fn first(&self) -> Option<u8> {
+        (self.start < self.end).then(|| self.buffer[self.start])
+    }
+
+    /// The look-ahead has the same length wherever the buffer happens to end, so that the result
+    /// does not depend on it.
+    fn ahead(&self) -> Text<'_> {
+        let end = self.end.min(self.start + LOOK_AHEAD);
+        Text { bytes: &self.buffer[self.start..end], complete: self.complete && end == self.end }
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.start += bytes;
+        if !self.complete && self.end - self.start <= LOOK_AHEAD {
+            self.fill();
         }
     }
 }

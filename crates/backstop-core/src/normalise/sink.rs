@@ -18,6 +18,10 @@ impl Sink for Vec<u8> {
     fn push(&mut self, byte: u8) {
         Self::push(self, byte);
     }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
 }
 
 /// Hashes what it is given. Most texts are short and are hashed at once from the small buffer; the
@@ -56,5 +60,16 @@ impl Sink for Hash {
         self.buffer[self.filled] = byte;
         self.filled += 1;
         self.length += 1;
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        match self.buffer.get_mut(self.filled..self.filled + bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.filled += bytes.len();
+                self.length += bytes.len() as u64;
+            }
+            None => bytes.iter().for_each(|byte| self.push(*byte)),
+        }
     }
 }

@@ -74,7 +74,12 @@ fn raise_leaf(leaf: &mut Condition, value: LimitValue) {
         Condition::Health(limit) => rate(&mut limit.below, value),
         Condition::TopicDrift(limit) => rate(&mut limit.above, value),
         Condition::MaxDuration(limit) => period(&mut limit.duration, value),
-        Condition::Stagnation(limit) => period(&mut limit.duration, value),
+        // A bare number for `stalled` is meant for `no_progress`.
+        Condition::Stagnation(limit) => {
+            if let LimitValue::Duration(duration) = value {
+                limit.duration = Period(duration);
+            }
+        }
         Condition::Cooldown(limit) => period(&mut limit.duration, value),
         Condition::Unresolved(limit) => period(&mut limit.duration, value),
         Condition::MaxCost(limit) => {

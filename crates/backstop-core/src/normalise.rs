@@ -13,7 +13,7 @@ mod recognise;
 mod rewrite;
 mod sink;
 
-pub(crate) use clean::Clean;
+pub(crate) use clean::{Clean, is_clean};
 
 use cut::Cut;
 use error_lines::ErrorLines;

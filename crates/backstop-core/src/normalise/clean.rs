@@ -48,7 +48,7 @@ impl Iterator for Clean<'_> {
 }
 
 /// Whether cleaning would leave the text as it is.
-pub(super) fn is_clean(text: &[u8]) -> bool {
+pub(crate) fn is_clean(text: &[u8]) -> bool {
     let mut after_blank = true;
     for &byte in text {
         let blank = matches!(byte, b' ' | b'\n');

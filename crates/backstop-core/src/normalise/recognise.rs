@@ -86,9 +86,13 @@ pub(super) fn noise(text: Text<'_>, last: Option<u8>) -> Option<Found> {
                         .or_else(|| percentage(text).map(whole(b"<pct>")))
                 })
         }
-        byte if byte.is_ascii_alphabetic() => hexadecimal(text)
-            .or_else(|| time::named_stamp(text).map(whole(b"<time>")))
-            .or_else(|| labelled(text)),
+        // The first letter rules most words out: of a hash, a weekday or month, or a label.
+        b'p' | b'P' | b'l' | b'L' => labelled(text),
+        b'a'..=b'f' | b'A'..=b'F' => {
+            hexadecimal(text).or_else(|| time::named_stamp(text).map(whole(b"<time>")))
+        }
+        b'j' | b'J' | b'm' | b'M' | b'n' | b'N' | b'o' | b'O' | b's' | b'S' | b't' | b'T'
+        | b'w' | b'W' => time::named_stamp(text).map(whole(b"<time>")),
         _ => None,
     }
 }

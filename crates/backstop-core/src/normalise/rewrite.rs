@@ -24,14 +24,16 @@ impl Rules {
 
 /// Writes the rewritten text to the sink.
 pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
+    // All noise but temporary paths has a digit in it.
+    let digits = text.iter().any(u8::is_ascii_digit);
     if is_clean(text) {
-        rewrite_from(Whole { rest: text }, rules, sink);
+        rewrite_from(Whole { rest: text }, digits, rules, sink);
     } else {
-        rewrite_from(Window::new(text), rules, sink);
+        rewrite_from(Window::new(text), digits, rules, sink);
     }
 }
 
-fn rewrite_from<S: Sink>(mut window: impl Source, rules: Rules, sink: &mut S) {
+fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, sink: &mut S) {
     let mut writer =
         Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
     while let Some(first) = window.first() {
@@ -50,7 +52,7 @@ fn rewrite_from<S: Sink>(mut window: impl Source, rules: Rules, sink: &mut S) {
             while window.first().is_some_and(is_temporary_path_byte) {
                 window.advance(1);
             }
-        } else if let Some(found) = recognise::noise(ahead, writer.last) {
+        } else if digits && let Some(found) = recognise::noise(ahead, writer.last) {
             writer.copy(&ahead.bytes[..found.keep]);
             writer.class(found.class);
             window.advance(found.length);

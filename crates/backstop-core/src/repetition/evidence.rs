@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::signal::Signal;
-use crate::normalise::Clean;
+use crate::normalise::{Clean, is_clean};
 
 /// What repeated, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,12 @@ impl Excerpt {
 
     pub fn new(text: &[u8]) -> Self {
         let mut excerpt = Self::EMPTY;
+        // Most actions are one short line of plain text, of which nothing has to be changed.
+        if text.len() <= LONGEST && text.is_ascii() && !text.contains(&b'\n') && is_clean(text) {
+            excerpt.bytes[..text.len()].copy_from_slice(text);
+            excerpt.length = text.len();
+            return excerpt;
+        }
         let mut clean = Clean::new(text).map(|byte| if byte == b'\n' { b' ' } else { byte });
         for (place, byte) in excerpt.bytes.iter_mut().zip(&mut clean) {
             *place = byte;

@@ -48,7 +48,9 @@ impl Ring {
 
     /// The newest entries first.
     pub fn recent(&self, count: usize) -> impl Iterator<Item = &Entry> {
-        (0..count).map_while(|steps| self.ago(steps))
+        let (newer, older) = self.entries.split_at((self.pushed % CAPACITY as u64) as usize);
+        let known = usize::try_from(self.pushed).unwrap_or(CAPACITY);
+        newer.iter().rev().chain(older.iter().rev()).take(count.min(known))
     }
 }
 

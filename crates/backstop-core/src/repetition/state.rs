@@ -315,8 +315,11 @@ impl Memory {
 
     /// An equal call was already made in the same batch.
     fn in_batch(&self, before: Option<Last>, entry: &Entry) -> bool {
+        let same_batch = |other: &&Entry| other.batch == entry.batch;
         let equal = |other: &Entry| other.batch == entry.batch && other.pair == entry.pair;
-        before.is_some_and(|last| equal(&last.entry)) || self.ring.recent(CAPACITY).any(equal)
+        // The steps of a batch stand together, so what came before it need not be looked at.
+        before.is_some_and(|last| equal(&last.entry))
+            || self.ring.recent(CAPACITY).take_while(same_batch).any(equal)
     }
 
     /// The strongest sign, in the last steps before this batch, that this step is nothing new, and

@@ -1,5 +1,6 @@
 //! Long observations: the head, the tail, and how long the whole was.
 
+use super::recognise::CUT;
 use super::sink::Sink;
 
 /// Passes the first [`PART`] bytes on, keeps the last [`PART`] in a ring, and at the end gives the
@@ -22,7 +23,7 @@ impl<S: Sink> Cut<S> {
             // stands next to it was no noise before, and must not become noise by the cut. It has
             // no digits, so that masking leaves it alone.
             let size = self.total.ilog2().saturating_sub(PART.ilog2()).min(25) as u8;
-            self.sink.extend(b"_<cut ");
+            self.sink.extend(CUT);
             self.sink.push(b'a' + size);
             self.sink.extend(b">_");
             rest = PART;

@@ -109,6 +109,8 @@ pub(super) fn temporary_path(text: Text<'_>, last: Option<u8>) -> Option<usize> 
         .find(|prefix| text.bytes.starts_with(prefix))
         .map(|prefix| prefix.len())
         .filter(|&length| text.at(length).is_some_and(is_temporary_path_byte))
+        // What stood behind the prefix was cut away, and was no path.
+        .filter(|&length| !text.bytes[length..].starts_with(CUT))
 }
 
 /// The length of a folder's name with its slash, if something of the path follows it.
@@ -213,3 +215,6 @@ fn labelled(text: Text<'_>) -> Option<Found> {
 }
 
 const LONGEST_HASH: usize = 128;
+
+/// How the mark of a cut begins.
+pub(super) const CUT: &[u8] = b"_<cut ";

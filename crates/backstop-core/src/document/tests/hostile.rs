@@ -61,42 +61,6 @@ fn a_very_large_broken_file_tells_its_first_error_only() {
     assert_eq!(errors[0].span, Some(0..0));
 }
 
-/// A document of the given size.
-type Generator = fn(usize) -> String;
-
-/// A loop over a quadratic step would take some sixteen times as long for four times the text.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the test measures how long parsing takes")]
-fn time_grows_with_the_text_and_not_faster() {
-    let documents: [(Syntax, Generator); 5] = [
-        (Syntax::Toml, |n| "[[rules]]\nid = \"é\"\nwhen = { type = \"x\", count = 5 }\n".repeat(n)),
-        (Syntax::Toml, |n| (0..n).map(|i| format!("key{i} = {i}\n")).collect()),
-        (Syntax::Yaml, |n| {
-            format!("rules:\n{}", "- id: é\n  when: {type: x, count: 5}\n".repeat(n))
-        }),
-        (Syntax::Yaml, |n| (0..n).map(|i| format!("ké{i}: |\n  {i}\n")).collect()),
-        (Syntax::Json, |n| {
-            let rule = r#"{"id": "é", "when": {"type": "x", "count": 5}}"#;
-            format!("{{\"rules\": [{}]}}", vec![rule; n].join(",\n"))
-        }),
-    ];
-    for (syntax, document) in documents {
-        let time = |rules: usize| {
-            let text = document(rules);
-            (0..3)
-                .map(|_| {
-                    let start = std::time::Instant::now();
-                    assert!(parse(text.as_bytes(), syntax).is_ok());
-                    start.elapsed()
-                })
-                .min()
-                .unwrap()
-        };
-        let (small, large) = (time(10_000), time(40_000));
-        assert!(large < small * 10, "{}: {small:?}, then {large:?}", syntax.name());
-    }
-}
-
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for syntax in SYNTAXES {
         match parse(bytes, syntax) {

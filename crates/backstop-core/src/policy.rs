@@ -75,10 +75,27 @@ choices! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub policy: Policy,
-    /// What works but will surprise, with its place in the document.
-    pub lints: Vec<Diagnostic>,
+    /// What will surprise and was noticed while reading.
+    noticed: Vec<Diagnostic>,
     /// What was added for safety, in one sentence each.
     pub notes: Vec<String>,
+}
+
+impl Loaded {
+    /// What works but will surprise, with its place in the document. Rules are compared with each
+    /// other for it, so it is left to those who want to know.
+    pub fn lints(&self) -> Vec<Diagnostic> {
+        let mut lints = self.noticed.clone();
+        lints.extend(lint::check(&self.policy));
+        in_order(lints)
+    }
+}
+
+/// A policy that nobody wrote has nothing to surprise its author with.
+impl From<Policy> for Loaded {
+    fn from(policy: Policy) -> Self {
+        Self { policy, noticed: Vec::new(), notes: Vec::new() }
+    }
 }
 
 impl Policy {
@@ -97,15 +114,14 @@ impl Policy {
             Some(dialect) => dialect.read(table, &mut findings),
             None => Draft::read(table, &mut findings),
         };
-        let (errors, mut lints): (Vec<_>, Vec<_>) =
+        let (errors, noticed): (Vec<_>, Vec<_>) =
             findings.list.into_iter().partition(|finding| finding.severity == Severity::Error);
         if !errors.is_empty() {
             return Err(in_order(errors));
         }
         let mut notes = Vec::new();
         let policy = Self::effective(draft, &mut notes);
-        lints.extend(lint::check(&policy));
-        Ok(Loaded { policy, lints: in_order(lints), notes })
+        Ok(Loaded { policy, noticed, notes })
     }
 
     /// A built-in rule set as a policy.

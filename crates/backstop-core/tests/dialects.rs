@@ -107,7 +107,7 @@ fn a_loop_document_reads_the_same_in_json() {
 #[test]
 fn a_misspelt_set_of_a_loop_is_noticed_although_other_keys_are_ignored() {
     let text = "conditions: []\nsucces_conditions: []\n";
-    let lints = load(text, Syntax::Yaml).lints;
+    let lints = load(text, Syntax::Yaml).lints();
     assert_eq!(lints.len(), 1);
     assert_eq!(lints[0].label.as_deref(), Some("did you mean `success_conditions`?"));
     assert_eq!(
@@ -469,7 +469,8 @@ fn native_keys_and_a_dialects_do_not_mix() {
         ["unknown key `stopRules` in `policy`"]
     );
     let host = load("[limits]\niterations = 5\n[stopRules]\nmaxRerunsPerJob = 1\n", Syntax::Toml);
-    let lints: Vec<_> = host.lints.iter().map(|lint| lint.message.as_str()).collect();
+    let found = host.lints();
+    let lints: Vec<_> = found.iter().map(|lint| lint.message.as_str()).collect();
     assert_eq!(lints, ["`limits` is ignored in a document of the rerun dialect"]);
     assert_eq!(host.policy.dialect, Some(Dialect::Rerun));
 }

@@ -57,7 +57,7 @@ fn remarked(text: &str) -> String {
     let text = format!("{text}[limits]\nunlimited = true\n");
     let loaded = Policy::load(text.as_bytes(), Syntax::Toml)
         .unwrap_or_else(|errors| panic!("{}", shown(&text, &errors)));
-    shown(&text, &loaded.lints)
+    shown(&text, &loaded.lints())
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn a_rate_that_fires_on_its_first_sample() {
     assert_eq!(remarked(&rule("type = \"reject_rate\", above = 1.0")), "");
     // The dialect's own document has no such key.
     let pipeline = Policy::load(b"retry: {}", Syntax::Yaml).unwrap();
-    assert_eq!(pipeline.lints, []);
+    assert_eq!(pipeline.lints(), []);
 }
 
 #[test]

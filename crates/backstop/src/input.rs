@@ -98,7 +98,7 @@ fn preset_named(name: &str) -> Result<Source, Error> {
         };
         return Err(Error::Usage(format!("unknown preset `{name}`\n\nhint: {hint}")));
     };
-    let loaded = Loaded { policy: Policy::preset(preset), lints: Vec::new(), notes: Vec::new() };
+    let loaded = Loaded::from(Policy::preset(preset));
     Ok(Source { loaded, name: format!("preset:{}", preset.name()), text: None })
 }
 

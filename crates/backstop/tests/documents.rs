@@ -86,7 +86,7 @@ fn every_example_can_be_used_as_it_stands() {
                 match Policy::load(&bytes, syntax) {
                     Ok(loaded) => {
                         assert!(!has_mistakes, "{name} should have mistakes");
-                        assert_eq!(loaded.lints, [], "{name}");
+                        assert_eq!(loaded.lints(), [], "{name}");
                     }
                     Err(findings) => assert!(has_mistakes, "{name}: {findings:?}"),
                 }

@@ -9,13 +9,17 @@ use crate::verdict::Verdict;
 
 /// Looks at the rules that a document wrote; others are not its author's to change.
 pub(super) fn check(policy: &Policy) -> Vec<Diagnostic> {
-    let written = || policy.rules.iter().filter(|rule| rule.span.is_some() && !rule.shadow);
+    let is_written = |rule: &Rule| rule.span.is_some() && !rule.shadow;
+    let nothing = Facts::default();
+    let start = Scene { limits: policy.health_limits(), ..Scene::neutral(&nothing) };
     let mut lints = Vec::new();
-    if policy.dialect.is_none() {
-        lints.extend(written().filter_map(fires_on_the_first_sample));
+    for (position, rule) in policy.rules.iter().enumerate().filter(|(_, rule)| is_written(rule)) {
+        if policy.dialect.is_none() {
+            lints.extend(fires_on_the_first_sample(rule));
+        }
+        lints.extend(met_before_it_starts(rule, &start));
+        lints.extend(never_wins(policy, rule, position));
     }
-    lints.extend(written().filter_map(|rule| met_before_it_starts(policy, rule)));
-    lints.extend(written().filter_map(|rule| never_wins(policy, rule)));
     lints
 }
 
@@ -37,10 +41,8 @@ fn fires_on_the_first_sample(rule: &Rule) -> Option<Diagnostic> {
     Some(lint.label(format!("1 of 1 is 100%; add `{key} = 5`")))
 }
 
-fn met_before_it_starts(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
-    let nothing = Facts::default();
-    let scene = Scene { limits: policy.health_limits(), ..Scene::neutral(&nothing) };
-    if !rule.when.measure(&scene).truth.is_met() {
+fn met_before_it_starts(rule: &Rule, start: &Scene<'_>) -> Option<Diagnostic> {
+    if !rule.when.measure(start).truth.is_met() {
         return None;
     }
     let lint = Diagnostic::lint(
@@ -51,8 +53,7 @@ fn met_before_it_starts(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
 }
 
 /// Another rule is met whenever this one is, and wins.
-fn never_wins(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
-    let position = policy.rules.iter().position(|other| std::ptr::eq(other, rule))?;
+fn never_wins(policy: &Policy, rule: &Rule, position: usize) -> Option<Diagnostic> {
     let beats = |(other_position, other): &(usize, &Rule)| {
         *other_position != position
             && !other.shadow

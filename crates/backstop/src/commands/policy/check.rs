@@ -51,7 +51,7 @@ impl Checked {
                 Self { name, text, findings, notes: Vec::new(), hash: None, rules: 0 }
             }
             Ok(source) => {
-                let mut findings = source.loaded.lints;
+                let mut findings = source.loaded.lints();
                 findings.extend(surroundings::lints(&source.loaded.policy, &source.name));
                 Self {
                     findings,

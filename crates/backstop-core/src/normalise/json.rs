@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use super::clean::Clean;
 use super::rewrite::{Rules, rewrite};
 
 /// The canonical form of an action that is a JSON object or array: keys sorted and kept as they
 /// are, strings rewritten like any text. `None` for what is no JSON, or too long for it.
 pub(super) fn canonical(text: &[u8]) -> Option<Vec<u8>> {
-    if !matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) {
+    if !matches!(Clean::new(text).next(), Some(b'{' | b'[')) {
         return None;
     }
     // Rewriting may turn what was too long, or spoilt by escape sequences, into JSON; the result

@@ -75,7 +75,11 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|candidate| {
             (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate)
         })
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(wanted.len()).div_ceil(3))
+        .filter(|(distance, candidate)| {
+            // A third of the shorter word may be wrong.
+            let shorter = candidate.chars().count().min(wanted.chars().count());
+            *distance <= shorter.div_ceil(3)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

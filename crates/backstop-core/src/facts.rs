@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, Raised, SignalKind,
-    Tasks, VerificationOutcome,
+    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
+    Raised, SignalKind, Tasks, VerificationOutcome,
 };
 use crate::reason;
 use crate::repetition::{Detector, Reading, Signal, Step, StepKind};
@@ -92,6 +92,9 @@ impl Facts {
             _ => Duration::ZERO,
         };
         let now = self.clock.advance(event.at.unwrap_or(now), event.active_ms, slept);
+        if is_sign_of_work(&event.kind) {
+            self.clock.done_waiting(Wait::RateLimit);
+        }
         self.events = self.events.saturating_add(1);
         let changed = self.apply(event, now, counted);
         // The first event sets the run's start, whatever it is.
@@ -146,9 +149,10 @@ impl Facts {
             }
             EventKind::Progress(_) | EventKind::Suspended(_) => Watch::NONE,
             EventKind::Tasks(tasks) => {
-                let done_before = self.tasks.as_ref().map_or(0, |tasks| tasks.done);
+                // What was done before anybody looked is nothing new.
+                let done_before = self.tasks.as_ref().map_or(tasks.done, |tasks| tasks.done);
                 self.tasks = Some(tasks.clone());
-                if tasks.done > done_before {
+                if tasks.done > done_before && counted.contains(ProgressKind::Task) {
                     Watch::TASKS | self.made_progress(now)
                 } else {
                     Watch::TASKS
@@ -218,7 +222,11 @@ impl Facts {
             EventKind::Answered(answered) => {
                 self.answer = Some(answered.answer);
                 self.clock.done_waiting(Wait::Answer);
-                self.acknowledge(now)
+                match answered.answer {
+                    // Who wants the run to end has not let it go on.
+                    Answer::Abort => Watch::SIGNAL,
+                    Answer::Fix | Answer::Continue => self.acknowledge(now),
+                }
             }
             EventKind::Recovered(recovered) => {
                 self.errors.ended_on_purpose = true;
@@ -246,7 +254,6 @@ impl Facts {
     }
 
     fn iteration_started(&mut self) -> Watch {
-        self.clock.done_waiting(Wait::RateLimit);
         self.context = None;
         self.errors.iteration_started();
         self.progress.iteration_started();
@@ -331,7 +338,6 @@ impl Facts {
     /// A person looked at what fired and let the run go on: what they saw is not asked again.
     fn acknowledge(&mut self, now: Moment) -> Watch {
         self.acknowledgements = self.acknowledgements.saturating_add(1);
-        self.guards = people::Guards::default();
         // Where no decision was ever recorded, everything that counts in a row was seen. Where the
         // last one was to go on, nothing was: the run crashed, and nobody looked at it.
         let streaks = self.fired.unwrap_or(Streaks::ALL);
@@ -340,13 +346,17 @@ impl Facts {
             match streak {
                 Streak::NoProgress => self.progress.iterations_since = 0,
                 Streak::Stagnation => self.progress.count_age_from(now.active),
-                Streak::ConsecutiveErrors => self.errors.success(),
+                Streak::ConsecutiveErrors => self.errors.acknowledged(),
                 Streak::ConsecutiveFails => self.units.forget_streak(),
                 Streak::TestFailures => self.tests.failure_streak = 0,
                 Streak::Repetition => self.repetition = None,
                 Streak::Worker => self.worker = people::WorkerState::default(),
                 Streak::SameRounds => self.reviews.same_rounds = 0,
-                Streak::Signal => self.signal = None,
+                Streak::Signal => {
+                    self.signal = None;
+                    self.answer = None;
+                }
+                Streak::Guards => self.guards = people::Guards::default(),
             }
         }
         Watch::ALL
@@ -417,6 +427,22 @@ impl Facts {
             (self.errors.iterations_ended, self.errors.iterations_errored)
         }
     }
+}
+
+/// Whether the event shows that a wait for a rate limit is over.
+fn is_sign_of_work(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::IterationStarted(_)
+            | EventKind::Unit(_)
+            | EventKind::Tests(_)
+            | EventKind::Usage(_)
+            | EventKind::Context(_)
+            | EventKind::Progress(_)
+            | EventKind::Tasks(_)
+            | EventKind::Cycle(_)
+            | EventKind::Action(_)
+    )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]

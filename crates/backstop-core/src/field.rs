@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::diagnostic::{Diagnostic, Span, nearest};
-use crate::document::{Node, Table, Value};
+use crate::document::{Entry, Node, Table, Value};
 
 mod choice;
 mod record;
@@ -184,8 +184,9 @@ pub(crate) fn optional<T: Field>(
     findings: &mut Findings,
 ) -> Option<Option<T>> {
     match table.get(key) {
+        // `null` in JSON and a key without a value in YAML are as good as nothing.
+        None | Some(Entry { node: Node { value: Value::Null, .. }, .. }) => Some(None),
         Some(entry) => T::read(&entry.node, key, findings).map(Some),
-        None => Some(None),
     }
 }
 

@@ -250,7 +250,9 @@ impl HealthLimits {
 /// Whether one of these rules stands in for another by having its reason.
 fn is_replaced(rule: &Rule, by: &[Rule]) -> bool {
     let own = rule.replaces();
-    !own.is_empty() && by.iter().any(|other| other.replaces().iter().any(|code| own.contains(code)))
+    // A rule that is only watched stands in for nobody.
+    let mut acting = by.iter().filter(|other| !other.shadow);
+    !own.is_empty() && acting.any(|other| other.replaces().iter().any(|code| own.contains(code)))
 }
 
 /// Whether something ends the run after a number of iterations or a time.

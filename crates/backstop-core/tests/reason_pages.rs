@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use backstop_core::document::Syntax;
+use backstop_core::engine::Engine;
+use backstop_core::event::Event;
+use backstop_core::facts::GivenFacts;
+use backstop_core::policy::Policy;
 use backstop_core::reason::{self, Reason};
+use backstop_core::time::Timestamp;
 
 #[test]
 fn pages_have_the_same_headings_in_the_same_order() {
@@ -39,38 +45,26 @@ fn no_two_pages_share_a_paragraph() {
 }
 
 #[test]
-fn examples_have_the_form_that_is_executed() {
+fn every_example_decides_what_its_page_says() {
     for reason in reason::all() {
         let code = reason.code;
         let example = Example::of(reason);
-        let policy: toml::Table = example.policy.parse().unwrap_or_else(|error| {
-            panic!("{code}: {error}");
-        });
-        for key in policy.keys() {
-            assert!(["rule", "limits"].contains(&key.as_str()), "{code}: unexpected key {key}");
-        }
-        assert!(example.facts.is_some() != example.events.is_some(), "{code}: facts or events");
-        if let Some(facts) = &example.facts {
-            let facts: BTreeMap<String, serde_json::Value> = serde_json::from_str(facts).unwrap();
-            for name in facts.keys() {
-                assert!(FACTS.contains(&name.as_str()), "{code}: unknown fact {name}");
-            }
-        }
+        let policy = Policy::load(example.policy.as_bytes(), Syntax::Toml).expect(code).policy;
+        let now = example.decided_at.as_deref().unwrap_or("2026-05-04T10:00:00Z");
+        let now: Timestamp = now.parse().expect(code);
+        let given = example.facts.as_deref().unwrap_or("{}");
+        let facts = GivenFacts::from_json(given.as_bytes()).expect(code);
+        let mut engine = Engine::with_facts(policy, facts.into()).with_neutral_meters();
         for line in example.events.iter().flat_map(|events| events.lines()) {
-            let event: serde_json::Value = serde_json::from_str(line).unwrap();
-            let kind = event["type"].as_str().unwrap();
-            assert!(EVENTS.contains(&kind), "{code}: unknown event {kind}");
-            if let Some(at) = event.get("at") {
-                at.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
-            }
+            engine.handle_event(&Event::from_json(line.as_bytes()).expect(code), now);
         }
-        if let Some(at) = &example.decided_at {
-            at.parse::<jiff::Timestamp>().unwrap();
-        }
-        assert_eq!(example.exit_code, reason.exit_code, "{code}");
-        assert_eq!(example.verdict.1, code);
-        let (then, expected) = outcome(code, &policy);
-        assert_eq!((example.verdict.0.as_str(), code), (then.as_str(), expected.as_str()));
+        let decision = engine.poll_decision(engine.moment(now));
+        let (verdict, expected) = &example.verdict;
+        assert_eq!(
+            (decision.verdict.as_str(), decision.reason.as_ref()),
+            (verdict.as_str(), Some(expected))
+        );
+        assert_eq!((expected.as_str(), example.exit_code), (code, reason.exit_code));
     }
 }
 
@@ -144,127 +138,3 @@ impl Example {
         }
     }
 }
-
-/// Verdict and reason of an example's one rule or limit, by the contract's default reasons.
-fn outcome(code: &str, policy: &toml::Table) -> (String, String) {
-    if let Some(limits) = policy.get("limits") {
-        let limits = limits.as_table().expect("a table of limits");
-        assert_eq!((limits.len(), policy.len()), (1, 1), "{code}: one limit");
-        let reason = match limits.keys().next().expect("one limit").as_str() {
-            "iterations" => "max_iterations",
-            "duration" => "timeout",
-            "tokens" => "token_limit",
-            "cost_usd" => "cost_limit",
-            other => panic!("{code}: unknown limit {other}"),
-        };
-        return ("stop".to_owned(), reason.to_owned());
-    }
-    let rules = policy["rule"].as_array().expect("a list of rules");
-    assert_eq!(rules.len(), 1, "{code}: one rule");
-    let rule = rules[0].as_table().expect("a rule");
-    let text = |table: &toml::Table, key: &str| {
-        table.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned()
-    };
-    let when = rule["when"].as_table().expect("a condition");
-    let then = text(rule, "then");
-    let reason = match text(rule, "reason") {
-        explicit if !explicit.is_empty() => explicit,
-        _ if then == "complete" => "completed".to_owned(),
-        _ => default_reason(code, when, &text).to_owned(),
-    };
-    (then, reason)
-}
-
-fn default_reason(
-    code: &str,
-    when: &toml::Table,
-    text: &dyn Fn(&toml::Table, &str) -> String,
-) -> &'static str {
-    match text(when, "type").as_str() {
-        "max_attempts" => "circuit_breaker",
-        "job_attempts" => "max_attempts",
-        "total_attempts" => "max_total_reruns",
-        "unresolved" => "wait_timeout",
-        "cooldown" => "cooldown_active",
-        "failure_class" => "non_retriable",
-        "on_error" => "error",
-        "consecutive_errors" if text(when, "category") == "critical" => "critical_failure",
-        "consecutive_errors" => "error",
-        "quota" => "rate_limited",
-        "context_usage" => "context_overflow",
-        "no_progress" | "stagnation" => "stalled",
-        "health" => "health_critical",
-        "user_signal" => "user_stopped",
-        "guard_violated" => match text(when, "kind").as_str() {
-            "lockfile" => "lockfile_violation",
-            "dirty" => "dirty_worktree",
-            "collision" => "file_collision",
-            "scope" | "protected" => "guard_violation",
-            other => panic!("{code}: unknown guard {other}"),
-        },
-        "worker" => match text(when, "status").as_str() {
-            "blocked" => "worker_blocked",
-            "failed" => "worker_failed",
-            "timed_out" => "worker_timeout",
-            "rate_limited" => "rate_limited",
-            other => panic!("{code}: unknown status {other}"),
-        },
-        "verification" => match text(when, "outcome").as_str() {
-            "failed" => "verification_failed",
-            "timed_out" => "verification_timeout",
-            other => panic!("{code}: unknown outcome {other}"),
-        },
-        "review" if when.contains_key("same_rounds") => "review_loop_detected",
-        "review" if text(when, "outcome") == "rejected" => "review_rejected",
-        "all" | "exit_code" => "condition_met",
-        same @ ("consecutive_fails"
-        | "reject_rate"
-        | "retry_rate"
-        | "error_rate"
-        | "diminishing_returns"
-        | "test_failure_streak"
-        | "repetition"
-        | "topic_drift"
-        | "no_signal_change") => reason::find(same).expect("a reason of that name").as_str(),
-        other => panic!("{code}: unknown condition {other}"),
-    }
-}
-
-const EVENTS: &[&str] = &[
-    "action",
-    "cycle",
-    "drift",
-    "error",
-    "guard",
-    "iteration_finished",
-    "iteration_started",
-    "quota",
-    "review",
-    "signal",
-    "tests",
-    "unit",
-    "verification",
-    "worker",
-];
-
-const FACTS: &[&str] = &[
-    "active_ms",
-    "attempts",
-    "context",
-    "cost_known",
-    "cost_usd",
-    "ended",
-    "error_rate",
-    "errored",
-    "exit_code",
-    "failure_class",
-    "failure_signals",
-    "first_failure_at",
-    "health",
-    "iterations",
-    "iterations_since_progress",
-    "job_attempts",
-    "last_changed_at",
-    "tokens",
-    "total_attempts",
-];

@@ -188,7 +188,7 @@ fn empty_and_wrong_patterns() {
     ]), @r#"
     3:45 ⟦""⟧ `pattern` must not be empty · nothing can be meant by this
     3:45 ⟦"("⟧ `pattern` is not a regular expression · unclosed group
-    3:45 ⟦"a{99999}{99999}"⟧ `pattern` is too large a regular expression · it would take more than 1 MiB of memory
+    3:45 ⟦"a{99999}{99999}"⟧ `pattern` is too large a regular expression · it would take more than 10 MiB of memory
     3:39 ⟦""⟧ `pattern` must not be empty · nothing can be meant by this
     3:56 ⟦""⟧ `content` must not be empty · nothing can be meant by this
     3:40 ⟦""⟧ `path` must not be empty · nothing can be meant by this

@@ -40,14 +40,91 @@ fn a_stop_that_was_asked_for_is_not_undone(#[case] later: &str) {
 }
 
 #[test]
-fn a_cooldown_of_nothing_has_a_finite_progress() {
+fn a_limit_is_not_raised_to_nothing() {
     let rule = "[[rule]]\nwhen = { type = \"cooldown\", duration = \"5m\" }\nthen = \"hold\"\n";
     let mut engine = engine(rule);
     let progress = r#"{"type":"progress","kind":"commit"}"#;
-    assert_eq!(decide(&mut engine, &[progress]).progress[0].progress, 1.0);
-    let raised = r#"{"type":"raised","limit":"cooldown_active","value":0}"#;
-    let decision = decide(&mut engine, &[raised]);
-    assert_eq!((decision.verdict, decision.progress[0].progress), (Verdict::Continue, 0.0));
+    for value in ["0", "\"0s\"", "3"] {
+        let raised = format!(r#"{{"type":"raised","limit":"cooldown_active","value":{value}}}"#);
+        let decision = decide(&mut engine, &[progress, &raised]);
+        assert_eq!(
+            (decision.verdict, decision.progress[0].progress),
+            (Verdict::Hold, 1.0),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn a_critical_error_is_not_hidden_by_what_follows_it() {
+    let critical = r#"{"type":"error","category":"critical","message":"disk full"}"#;
+    for later in [
+        r#"{"type":"error","category":"transient","message":"x"}"#,
+        r#"{"type":"progress","kind":"commit"}"#,
+        r#"{"type":"iteration_started"}"#,
+    ] {
+        let decision = decide(&mut engine(""), &[critical, later]);
+        let reason = decision.reason.as_deref();
+        assert_eq!(
+            (decision.verdict, reason),
+            (Verdict::Fail, Some("critical_failure")),
+            "{later}"
+        );
+    }
+}
+
+#[test]
+fn an_abort_ends_the_run_and_acknowledges_nothing() {
+    let abort = r#"{"type":"answered","answer":"abort"}"#;
+    let mut engine = engine("");
+    let decision = decide(&mut engine, &[r#"{"type":"signal","kind":"stop"}"#, abort]);
+    assert_eq!(
+        (decision.verdict, decision.reason.as_deref()),
+        (Verdict::Stop, Some("user_aborted"))
+    );
+}
+
+#[test]
+fn a_rate_limit_stops_the_clock_only_until_work_goes_on() {
+    let at = |time: &str, event: &str| format!(r#"{{"at":"2026-05-04T{time}Z",{event}}}"#);
+    let unit = r#""type":"unit","id":"a","status":"approved""#;
+    let events = [
+        at("00:00:00", r#""type":"run_started""#),
+        at("00:00:01", r#""type":"worker","status":"rate_limited""#),
+        at("01:00:00", unit),
+        at("09:00:00", unit),
+    ];
+    let mut engine = engine(
+        "[[rule]]\nwhen = { type = \"max_duration\", duration = \"2h\" }\nthen = \"stop\"\n",
+    );
+    let lines: Vec<_> = events.iter().map(String::as_str).collect();
+    assert_eq!(decide(&mut engine, &lines).verdict, Verdict::Stop);
+}
+
+#[test]
+fn invented_windows_do_not_keep_out_the_one_that_is_limited() {
+    let rule =
+        "[[rule]]\nwhen = { type = \"quota\", window = \"5h\", at_least = 0.9 }\nthen = \"hold\"\n";
+    let mut lines: Vec<_> = (0..200)
+        .map(|number| format!(r#"{{"type":"quota","window":"w{number}","used":0.1}}"#))
+        .collect();
+    lines.push(r#"{"type":"quota","window":"5h","used":1.0}"#.to_owned());
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    assert_eq!(decide(&mut engine(rule), &lines).verdict, Verdict::Hold);
+}
+
+#[test]
+fn a_guard_is_let_go_only_by_those_who_saw_it() {
+    let rule =
+        "[[rule]]\nwhen = { type = \"guard_violated\", kind = \"lockfile\" }\nthen = \"hold\"\n";
+    let guard = r#"{"type":"guard","kind":"lockfile","files":["Cargo.lock"]}"#;
+    let other = r#"{"type":"decision","verdict":"ask","reason":"topic_drift"}"#;
+    let answered = r#"{"type":"answered","answer":"continue"}"#;
+    let mut engine = engine(rule);
+    assert_eq!(decide(&mut engine, &[guard, other, answered]).verdict, Verdict::Hold);
+    let seen = r#"{"type":"decision","verdict":"hold","reason":"lockfile_violation"}"#;
+    let released = r#"{"type":"released"}"#;
+    assert_eq!(decide(&mut engine, &[seen, released]).verdict, Verdict::Continue);
 }
 
 #[test]

@@ -141,11 +141,20 @@ fn also_met_lists_the_others_in_the_order_in_which_they_would_win() {
 
 #[test]
 fn a_shadow_rule_is_shown_and_never_acted_on() {
-    let decision = decide(&rules(&[("fail", "shadow = true")]));
+    let watched = "shadow = true\nwhen = { type = \"exit_code\", any_of = [7] }";
+    let decision = Test::policy(&rules(&[("fail", watched)])).facts(r#"{"exit_code": 7}"#).decide();
     assert_eq!((decision.verdict, decision.reason.as_deref()), (Verdict::Continue, None));
     assert_eq!(also_met(&decision), ["0"]);
     assert!(decision.progress[0].met);
     assert_eq!(decision.overall_progress, 0.0);
+}
+
+#[test]
+fn a_shadow_rule_stands_in_for_nobody() {
+    let policy = "preset = \"default\"\n[[rule]]\nwhen = { type = \"max_iterations\", count = 10 }\nthen = \"stop\"\nshadow = true\n";
+    let decide = |facts| Test::policy(policy).facts(facts).decide();
+    assert_eq!(decide(r#"{"iterations": 50}"#).verdict, Verdict::Continue);
+    assert_eq!(decide(r#"{"iterations": 100}"#).verdict, Verdict::Stop);
 }
 
 #[test]

@@ -69,6 +69,9 @@ pub struct CheckArguments {
     /// Print the decision as JSON
     #[arg(long)]
     pub json: bool,
+    /// Exit 0 only to go on (continue and warn), and 1 when the work is complete: for `|| break`
+    #[arg(long = "break")]
+    pub break_when_complete: bool,
     /// Print the answer in another tool's form, as JSON
     #[arg(long, value_name = "FORM")]
     pub form: Option<Form>,
@@ -200,7 +203,8 @@ Examples:
   backstop check --facts facts.json
   backstop check --policy preset:pipeline --events run.jsonl
   echo '{\"iterations\": 100}' | backstop check --policy preset:default --facts - --json
-  backstop check --policy lawbook.json --facts pr.json --form rerun --pr 9";
+  backstop check --policy lawbook.json --facts pr.json --form rerun --pr 9
+  backstop check --events run.jsonl --break           for `|| break` in a loop";
 
 const POLICY_EXAMPLES: &str = "\
 Examples:

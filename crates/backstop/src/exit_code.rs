@@ -5,6 +5,8 @@
 
 /// It did what was asked, and nothing has to stop.
 pub const OK: u8 = 0;
+/// With `--break`: the work is complete, so that a loop may end.
+pub const COMPLETE: u8 = 1;
 /// The command line can't be understood.
 pub const USAGE: u8 = 64;
 /// Facts or events can't be understood.

@@ -358,11 +358,11 @@ fn a_reader_that_goes_away_is_a_normal_ending() {
         (&["policy", "schema"], 0),
         (&["man"], 0),
         (&["--help"], 0),
-        (&["check", "--policy", "preset:default"], 0),
+        (&["check", "--policy", "preset:default", "--facts", "none.json"], 0),
         // What was decided holds, whoever reads it.
         (&["check", "--policy", "preset:default", "--facts", "f.json"], 125),
     ] {
-        let test = Test::new().file("f.json", r#"{"iterations": 100}"#);
+        let test = Test::new().file("f.json", r#"{"iterations": 100}"#).file("none.json", "{}");
         let mut child = Command::new(BINARY)
             .args(call)
             .current_dir(test.path())

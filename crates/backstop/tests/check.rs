@@ -71,7 +71,7 @@ fn the_report_of_many_rules_fits_80_columns() {
                     "drift": 0.7, "iterations": 12}"#;
     let test = Test::new().stdin(facts);
     let ended = test.run(["check", "--policy", "preset:moderator", "--facts", "-", "--now", NOW]);
-    insta::assert_snapshot!(ended.stdout, @r##"
+    insta::assert_snapshot!(ended.stdout, @"
     stop  error_rate   Error rate 30% has reached the 20% threshold
 
       max duration         ░░░░░░░░░░░  0s of 1day
@@ -85,7 +85,7 @@ fn the_report_of_many_rules_fits_80_columns() {
       critical-errors      ░░░░░░░░░░░  0/3 errors in a row
       recoverable-errors   ░░░░░░░░░░░  0/3 errors in a row
       transient-errors     ░░░░░░░░░░░  0/3 errors in a row
-      critical-error       ░░░░░░░░░░░  0/1 errors in a row
+      critical-error       ░░░░░░░░░░░  No such error in the last iteration
       topic drift          ███████████  Drift 70% exceeds 50% threshold  ← met
       health-critical      ░░░░░░░░░░░  Health 51.25%, the limit is 20%
       health-low           ░░░░░░░░░░░  Health 51.25%, the limit is 50%
@@ -97,7 +97,7 @@ fn the_report_of_many_rules_fits_80_columns() {
       recover   context_overflow  Context is 95% full, the limit is 95%
 
     exit 44 · see `backstop reasons error_rate` for what to do
-    "##);
+    ");
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80));
     assert_eq!(ended.code, Some(44));
 }
@@ -526,4 +526,48 @@ fn the_same_question_has_the_same_answer_to_the_byte() {
         let call = || rejected_units().run(CHECK_UNITS.into_iter().chain(form.iter().copied()));
         assert_eq!(call(), call());
     }
+}
+
+#[test]
+fn a_loop_may_break_when_the_work_is_complete() {
+    let facts = r#"{"tests": {"passed": ["a"]}}"#;
+    let policy = "[[rule]]\nwhen = { type = \"all_tests_pass\" }\nthen = \"complete\"\n";
+    let test = Test::new().file("p.toml", policy).stdin(facts);
+    let check = ["check", "--policy", "p.toml", "--facts", "-"];
+    test.run(check).exits(0);
+    test.run(check.into_iter().chain(["--break"])).exits(1);
+    Test::new()
+        .file("p.toml", policy)
+        .stdin("{}")
+        .run(check.into_iter().chain(["--break"]))
+        .exits(0);
+}
+
+#[test]
+fn a_question_about_nothing_or_about_the_past_is_remarked_on() {
+    let ended = Test::new().run(["check", "--policy", "preset:default"]).exits(0);
+    assert!(ended.stderr.contains("neither --facts nor --events"), "{}", ended.stderr);
+    let old = r#"{"type": "iteration_started", "at": "2020-01-01T00:00:00Z"}"#;
+    let test = Test::new().stdin(old);
+    let ended = test.run(["check", "--policy", "preset:pipeline", "--events", "-"]);
+    assert!(ended.stderr.contains("--now 2020-01-01T00:00:00Z"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_time_of_day_is_meant_in_the_zone_of_the_machine() {
+    let zone = "Europe/Berlin";
+    if !std::path::Path::new("/usr/share/zoneinfo").join(zone).exists() {
+        println!("skipped: this machine has no time zone database");
+        return;
+    }
+    let policy = "[limits]\nunlimited = true\n[[rule]]\nwhen = { type = \"wall_clock\", at = \"07:00\" }\nthen = \"stop\"\n";
+    let started = r#"{"type": "run_started", "at": "2026-05-04T22:00:00Z"}"#;
+    let at = |zone: &str, now: &str| {
+        let test = Test::new().file("p.toml", policy).stdin(started).variable("TZ", zone);
+        test.run(["check", "--policy", "p.toml", "--events", "-", "--json", "--now", now]).json()["verdict"].clone()
+    };
+    // It is 07:00 in Berlin at 05:00 in London.
+    assert_eq!(at(zone, "2026-05-05T04:59:59Z"), "continue");
+    assert_eq!(at(zone, "2026-05-05T05:00:00Z"), "stop");
+    assert_eq!(at("UTC", "2026-05-05T05:00:00Z"), "continue");
 }

@@ -305,9 +305,10 @@ fn explain(preset: &str) -> String {
 
 #[test]
 fn default_is_explained() {
-    insta::assert_snapshot!(explain("default"), @r##"
+    insta::assert_snapshot!(explain("default"), @"
     preset:default · the most severe verdict wins, then priority
 
+      fail      when a critical error occurs        critical_failure      exit 13 *
       fail      when the scope guard is violated    guard_violation       exit 2 *
       fail      when the protected guard is         guard_violation       exit 2 *
                 violated
@@ -317,8 +318,7 @@ fn default_is_explained() {
       fail      when the collision guard is         file_collision        exit 5 *
                 violated
       fail      when the worker fails for good      worker_failed         exit 31 *
-      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
-                critical
+      stop      when a stop is asked for            user_stopped          exit 130 *
       stop      when the worker times out 3 times   worker_timeout        exit 32 *
                 in a row
       stop      after 100 iterations                max_iterations        exit 125
@@ -330,14 +330,15 @@ fn default_is_explained() {
       warn      when the agent repeats itself       repetition            exit 0
 
       * follows from the settings; a rule with the same reason replaces it
-    "##);
+    ");
 }
 
 #[test]
 fn ralph_is_explained() {
-    insta::assert_snapshot!(explain("ralph"), @r##"
+    insta::assert_snapshot!(explain("ralph"), @"
     preset:ralph · the most severe verdict wins, then priority
 
+      fail      when a critical error occurs        critical_failure      exit 13 *
       fail      when the scope guard is violated    guard_violation       exit 2 *
       fail      when the protected guard is         guard_violation       exit 2 *
                 violated
@@ -347,9 +348,8 @@ fn ralph_is_explained() {
       fail      when the collision guard is         file_collision        exit 5 *
                 violated
       fail      when the worker fails for good      worker_failed         exit 31 *
-      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
-                critical
       complete  when all tasks are done             completed             exit 0
+      stop      when a stop is asked for            user_stopped          exit 130 *
       stop      when the worker times out 3 times   worker_timeout        exit 32 *
                 in a row
       stop      after 100 iterations                max_iterations        exit 125
@@ -366,14 +366,15 @@ fn ralph_is_explained() {
                 `repetition-begins`)
 
       * follows from the settings; a rule with the same reason replaces it
-    "##);
+    ");
 }
 
 #[test]
 fn pipeline_is_explained() {
-    insta::assert_snapshot!(explain("pipeline"), @r##"
+    insta::assert_snapshot!(explain("pipeline"), @"
     preset:pipeline · the highest priority wins
 
+      fail      when a critical error occurs        critical_failure      exit 13 *
       fail      when the scope guard is violated    guard_violation       exit 2 *
       fail      when the protected guard is         guard_violation       exit 2 *
                 violated
@@ -382,26 +383,26 @@ fn pipeline_is_explained() {
       fail      when the dirty guard is violated    dirty_worktree        exit 4 *
       fail      when the collision guard is         file_collision        exit 5 *
                 violated
+      stop      when a stop is asked for            user_stopped          exit 130 *
       hold      when the worker is blocked          worker_blocked        exit 30 *
       fail      when the worker fails for good      worker_failed         exit 31 *
       stop      when the worker times out 3 times   worker_timeout        exit 32 *
                 in a row
       stop      after 50 attempts over all units    circuit_breaker       exit 40
-      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
-                critical
       stop      after 3 units failed in a row       consecutive_fails     exit 41
       stop      when the reject rate exceeds 30%    reject_rate           exit 42
       stop      when the retry rate exceeds 50%     retry_rate            exit 43
 
       * follows from the settings; a rule with the same reason replaces it
-    "##);
+    ");
 }
 
 #[test]
 fn rerun_is_explained() {
-    insta::assert_snapshot!(explain("rerun"), @r##"
+    insta::assert_snapshot!(explain("rerun"), @"
     preset:rerun · the highest priority wins
 
+      fail      when a critical error occurs        critical_failure      exit 13 *
       fail      when the scope guard is violated    guard_violation       exit 2 *
       fail      when the protected guard is         guard_violation       exit 2 *
                 violated
@@ -410,12 +411,11 @@ fn rerun_is_explained() {
       fail      when the dirty guard is violated    dirty_worktree        exit 4 *
       fail      when the collision guard is         file_collision        exit 5 *
                 violated
+      stop      when a stop is asked for            user_stopped          exit 130 *
       hold      when the worker is blocked          worker_blocked        exit 30 *
       fail      when the worker fails for good      worker_failed         exit 31 *
       stop      when the worker times out 3 times   worker_timeout        exit 32 *
                 in a row
-      fail      after 1 error in a row, the latest  critical_failure      exit 13 *
-                critical
       hold      when the failure's class contains   non_retriable         exit 53
                 'build deterministic' or 'lint
                 error' or 'syntax error' (rule
@@ -433,14 +433,16 @@ fn rerun_is_explained() {
                 1h (rule `maxWaitMinutesForGreen`)
 
       * follows from the settings; a rule with the same reason replaces it
-    "##);
+    ");
 }
 
 #[test]
 fn moderator_is_explained() {
-    insta::assert_snapshot!(explain("moderator"), @r##"
+    insta::assert_snapshot!(explain("moderator"), @"
     preset:moderator · the most severe verdict wins, then priority
 
+      fail      when a critical error occurs (rule  critical_failure      exit 13
+                `critical-error`)
       fail      when the scope guard is violated    guard_violation       exit 2 *
       fail      when the protected guard is         guard_violation       exit 2 *
                 violated
@@ -453,9 +455,8 @@ fn moderator_is_explained() {
       fail      after 3 errors in a row, the        critical_failure      exit 13
                 latest critical (rule
                 `critical-errors`)
-      fail      after 1 error in a row, the latest  critical_failure      exit 13
-                critical (rule `critical-error`)
       complete  when all tasks are done             completed             exit 0
+      stop      when a stop is asked for            user_stopped          exit 130 *
       stop      when the worker times out 3 times   worker_timeout        exit 32 *
                 in a row
       stop      after 1day of active time           timeout               exit 124
@@ -488,7 +489,7 @@ fn moderator_is_explained() {
                 (rule `health-low`)
 
       * follows from the settings; a rule with the same reason replaces it
-    "##);
+    ");
 }
 
 #[test]

@@ -238,7 +238,9 @@ impl Kind for MaxCost {
     }
 
     fn raise(&mut self, value: LimitValue) {
-        if let LimitValue::Number(number) = value {
+        if let LimitValue::Number(number) = value
+            && number > 0.0
+        {
             self.usd = Money(number);
         }
     }
@@ -409,7 +411,9 @@ pub(super) fn raise_count(count: &mut Count, value: LimitValue) {
             reason = "the cast holds what is too large or negative at the border"
         )]
         let whole = number as u64;
-        *count = Count(whole.max(1));
+        if whole > 0 {
+            *count = Count(whole);
+        }
     }
 }
 
@@ -420,12 +424,9 @@ pub(super) fn raise_rate(rate: &mut Rate, value: LimitValue) {
 }
 
 pub(super) fn raise_duration(period: &mut Period, value: LimitValue) {
-    // A bare number is in the unit of the fact that it is compared with.
-    let raised = match value {
-        LimitValue::Duration(duration) => duration,
-        LimitValue::Number(milliseconds) => {
-            Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or(Duration::MAX)
-        }
-    };
-    *period = Period(raised);
+    match value {
+        LimitValue::Duration(duration) if !duration.is_zero() => *period = Period(duration),
+        // Of a bare number nobody knows the unit.
+        LimitValue::Duration(_) | LimitValue::Number(_) => {}
+    }
 }

@@ -61,7 +61,6 @@ impl Condition {
             is_regex: false,
             r#in: OutputSource::Any,
             since: Since::Iteration,
-            regex: Default::default(),
             key: Default::default(),
         }
         .into()

@@ -22,19 +22,21 @@ record! {
     pub struct OnError {
         /// What its message contains; left out: any.
         optional pattern: Text,
+        /// What it must be; left out: anything. A critical one counts until it is acknowledged.
+        optional category: ErrorCategory,
     }
 }
 
 impl OnError {
     fn found<'a>(&self, scene: &Scene<'a>) -> Option<&'a str> {
         let wanted = self.pattern.as_ref().map_or("", |pattern| pattern.0.as_str());
-        scene
-            .facts
-            .errors
-            .recent
-            .iter()
-            .map(String::as_str)
-            .rfind(|message| message.contains(wanted))
+        let errors = &scene.facts.errors;
+        if self.category == Some(ErrorCategory::Critical) {
+            return errors.critical.as_deref().filter(|message| message.contains(wanted));
+        }
+        let fits = |category| self.category.is_none_or(|wanted| wanted == category);
+        let mut fitting = errors.recent.iter().filter(|(category, _)| fits(*category));
+        fitting.rfind(|(_, message)| message.contains(wanted)).map(|(_, message)| message.as_str())
     }
 }
 
@@ -43,11 +45,18 @@ impl Kind for OnError {
     const EXAMPLE: &'static str = r#"{ type = "on_error", pattern = "disk full" }"#;
     const PRIORITY: i32 = 100;
     const WATCHES: Watch = Watch::ERRORS;
+    const STREAKS: Streaks = Streaks::of(Streak::ConsecutiveErrors);
 
     fn describe(&self) -> String {
+        let kind = match self.category {
+            Some(ErrorCategory::Transient) => "a transient error",
+            Some(ErrorCategory::Recoverable) => "a recoverable error",
+            Some(ErrorCategory::Critical) => "a critical error",
+            None => "an error",
+        };
         match &self.pattern {
-            Some(pattern) => format!("when an error contains {}", quoted(&pattern.0)),
-            None => "when an error occurs".to_owned(),
+            Some(pattern) => format!("when {kind} contains {}", quoted(&pattern.0)),
+            None => format!("when {kind} occurs"),
         }
     }
 
@@ -64,7 +73,10 @@ impl Kind for OnError {
     }
 
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {
-        ReasonCode::Error
+        match self.category {
+            Some(ErrorCategory::Critical) => ReasonCode::CriticalFailure,
+            _ => ReasonCode::Error,
+        }
     }
 }
 

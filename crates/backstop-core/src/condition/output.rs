@@ -56,7 +56,6 @@ record! {
         default r#in: OutputSource = OutputSource::Any,
         /// Whether output of earlier iterations counts too.
         default since: Since = Since::Iteration,
-        derived regex: CompiledRegex,
         derived key: AnswerKey,
     }
 }
@@ -73,9 +72,10 @@ impl OutputPattern {
     }
 
     fn matches(&self, output: &str) -> bool {
-        match &self.regex.0 {
-            Some(regex) => regex.is_match(output),
-            None => output.contains(&self.pattern.0),
+        if self.is_regex {
+            regex(&self.pattern.0).is_ok_and(|regex| regex.is_match(output))
+        } else {
+            output.contains(&self.pattern.0)
         }
     }
 }
@@ -92,19 +92,18 @@ impl Kind for OutputPattern {
         if !self.is_regex {
             return;
         }
-        match RegexBuilder::new(&self.pattern.0).size_limit(LARGEST_REGEX).build() {
-            Ok(regex) => self.regex = CompiledRegex(Some(regex)),
-            Err(error) => {
-                let refused = |message| Diagnostic::error(message, value_span(node, "pattern"));
-                findings.push(match error {
-                    regex::Error::CompiledTooBig(_) => {
-                        refused("`pattern` is too large a regular expression")
-                            .label("it would take more than 1 MiB of memory")
-                    }
-                    other => refused("`pattern` is not a regular expression")
-                        .label(last_line(&other.to_string())),
-                });
-            }
+        // Compiled to be checked, and not kept: output is matched by those who read it, and ten
+        // thousand compiled patterns would take gigabytes.
+        if let Err(error) = regex(&self.pattern.0) {
+            let refused = |message| Diagnostic::error(message, value_span(node, "pattern"));
+            findings.push(match error {
+                regex::Error::CompiledTooBig(_) => {
+                    refused("`pattern` is too large a regular expression")
+                        .label("it would take more than 10 MiB of memory")
+                }
+                other => refused("`pattern` is not a regular expression")
+                    .label(last_line(&other.to_string())),
+            });
         }
     }
 
@@ -171,6 +170,9 @@ impl Kind for FileCreated {
         let path = quoted(&self.path.0);
         match measure.truth {
             Truth::Yes => format!("{path} exists"),
+            Truth::No if answered(&self.key, scene).is_none() => {
+                format!("Nobody has looked for {path} yet")
+            }
             Truth::No => format!("{path} does not exist"),
             Truth::Unknown => could_not(&format!("look for {path}"), &self.key, scene),
         }
@@ -218,6 +220,9 @@ impl Kind for FileContains {
         let (path, content) = (quoted(&self.path.0), quoted(&self.content.0));
         match measure.truth {
             Truth::Yes => format!("{path} contains {content}"),
+            Truth::No if answered(&self.key, scene).is_none() => {
+                format!("Nobody has looked into {path} yet")
+            }
             Truth::No => format!("{path} does not contain {content}"),
             Truth::Unknown => could_not(&format!("read {path}"), &self.key, scene),
         }
@@ -265,6 +270,9 @@ impl Kind for CustomScript {
         let script = quoted(&self.script.0);
         match measure.truth {
             Truth::Yes => format!("The script {script} succeeded"),
+            Truth::No if answered(&self.key, scene).is_none() => {
+                format!("Nobody has run {script} yet")
+            }
             Truth::No => format!("The script {script} has not succeeded"),
             Truth::Unknown => could_not(&format!("run {script}"), &self.key, scene),
         }
@@ -272,16 +280,6 @@ impl Kind for CustomScript {
 
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {
         ReasonCode::ConditionMet
-    }
-}
-
-/// A regular expression, compiled once; the pattern's text stands for it in comparisons.
-#[derive(Clone, Debug, Default)]
-pub struct CompiledRegex(Option<Regex>);
-
-impl PartialEq for CompiledRegex {
-    fn eq(&self, _: &Self) -> bool {
-        true
     }
 }
 
@@ -358,5 +356,9 @@ fn last_line(text: &str) -> String {
     text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned()
 }
 
+fn regex(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).size_limit(LARGEST_REGEX).build()
+}
+
 /// Enough for any pattern written by hand; more would let one rule take all memory.
-const LARGEST_REGEX: usize = 1 << 20;
+const LARGEST_REGEX: usize = 10 << 20;

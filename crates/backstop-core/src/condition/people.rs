@@ -5,7 +5,7 @@ use super::kind::Kind;
 use super::measure::{Measure, Scene};
 use super::words::{counted, quoted};
 use crate::event::{
-    GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome, WorkerStatus,
+    Answer, GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome, WorkerStatus,
 };
 use crate::facts::{Streak, Streaks, Watch};
 use crate::field::{Count, choices, record};
@@ -34,6 +34,7 @@ impl Kind for GuardViolated {
     const EXAMPLE: &'static str = r#"{ type = "guard_violated", kind = "lockfile" }"#;
     const PRIORITY: i32 = 95;
     const WATCHES: Watch = Watch::GUARDS;
+    const STREAKS: Streaks = Streaks::of(Streak::Guards);
 
     fn describe(&self) -> String {
         match self.kind {
@@ -91,16 +92,21 @@ impl Kind for UserSignal {
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
-        Measure::plain(matches!(scene.facts.signal, Some(SignalKind::Stop | SignalKind::Kill)))
+        let signalled = matches!(scene.facts.signal, Some(SignalKind::Stop | SignalKind::Kill));
+        Measure::plain(signalled || has_aborted(scene))
     }
 
-    fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
-        if measure.truth.is_met() { "A stop was asked for" } else { "No stop was asked for" }
-            .to_owned()
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        match measure.truth.is_met() {
+            true if has_aborted(scene) => "A person answered with abort",
+            true => "A stop was asked for",
+            false => "No stop was asked for",
+        }
+        .to_owned()
     }
 
-    fn reason(&self, _: &Scene<'_>) -> ReasonCode {
-        ReasonCode::UserStopped
+    fn reason(&self, scene: &Scene<'_>) -> ReasonCode {
+        if has_aborted(scene) { ReasonCode::UserAborted } else { ReasonCode::UserStopped }
     }
 }
 
@@ -299,6 +305,10 @@ impl Kind for ReviewEnded {
             raise_count(rounds, value);
         }
     }
+}
+
+fn has_aborted(scene: &Scene<'_>) -> bool {
+    scene.facts.answer == Some(Answer::Abort)
 }
 
 /// A name from a document as it is said: `timed_out` becomes `timed out`.

@@ -96,10 +96,7 @@ impl Kind for Stagnation {
     }
 
     fn raise(&mut self, value: LimitValue) {
-        // Its reason is shared with `no_progress`, whose limit is a bare number.
-        if matches!(value, LimitValue::Duration(_)) {
-            raise_duration(&mut self.duration, value);
-        }
+        raise_duration(&mut self.duration, value);
     }
 }
 

@@ -214,6 +214,7 @@ fn in_plain_words(message: String) -> String {
 
 /// Numbers as reporters send them: too large ones are held at the largest that fits.
 pub(crate) mod number {
+    use std::collections::BTreeMap;
     use std::fmt;
     use std::time::Duration;
 
@@ -257,6 +258,27 @@ pub(crate) mod number {
         Option::<Share>::deserialize(deserializer).map(|given| given.map(|share| share.0))
     }
 
+    /// An exit code; one that is too large, as some systems have, is held at the largest.
+    pub(crate) fn optional_code<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<i32>, D::Error> {
+        let code = Option::<i64>::deserialize(deserializer)?;
+        Ok(code
+            .map(|code| i32::try_from(code).unwrap_or(if code < 0 { i32::MIN } else { i32::MAX })))
+    }
+
+    pub(crate) fn shares<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, f64>, D::Error> {
+        let shares = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        match shares.values().find(|share| !(0.0..=1.0).contains(*share)) {
+            Some(share) => {
+                Err(D::Error::invalid_value(Unexpected::Float(*share), &"a number from 0 to 1"))
+            }
+            None => Ok(shares),
+        }
+    }
+
     /// A part of a whole.
     pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         let share = f64::deserialize(deserializer)?;
@@ -290,6 +312,10 @@ pub(crate) mod number {
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str("a whole number of at least 0")
+        }
+
+        fn visit_unit<E>(self) -> Result<u64, E> {
+            Ok(0)
         }
 
         fn visit_u64<E>(self, number: u64) -> Result<u64, E> {

@@ -39,7 +39,7 @@ pub struct IterationStarted {
 pub struct IterationFinished {
     #[serde(deserialize_with = "number::optional_count", skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "number::optional_code", skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Number of the signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]

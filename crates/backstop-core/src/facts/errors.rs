@@ -17,7 +17,9 @@ pub(crate) struct Errors {
     /// The last iteration ended in error.
     pub(crate) now: bool,
     /// What went wrong in the current or just-ended iteration, newest last.
-    pub(crate) recent: VecDeque<String>,
+    pub(crate) recent: VecDeque<(ErrorCategory, String)>,
+    /// The last critical error that nobody has acknowledged.
+    pub(crate) critical: Option<String>,
     /// The last error has not been followed by a success.
     open: bool,
     /// How many of the recent errors came since the last iteration began or ended.
@@ -43,7 +45,10 @@ impl Errors {
             self.recent.pop_front();
         }
         let message = shortened(&error.message);
-        self.recent.push_back(message.to_owned());
+        self.recent.push_back((error.category, message.to_owned()));
+        if error.category == ErrorCategory::Critical {
+            self.critical = Some(message.to_owned());
+        }
         self.last = Some(LastError {
             category: error.category,
             message: message.to_owned(),
@@ -54,6 +59,13 @@ impl Errors {
     pub(crate) fn success(&mut self) {
         self.consecutive = 0;
         self.open = false;
+    }
+
+    /// A person has seen the errors so far.
+    pub(crate) fn acknowledged(&mut self) {
+        self.success();
+        self.recent.clear();
+        self.critical = None;
     }
 
     pub(crate) fn iteration_started(&mut self) {
@@ -175,6 +187,6 @@ mod tests {
             errors.apply(&error(&number.to_string()));
         }
         assert_eq!(errors.recent.len(), RECENT_ERRORS);
-        assert_eq!(errors.recent.back().unwrap(), "99");
+        assert_eq!(errors.recent.back().unwrap().1, "99");
     }
 }

@@ -33,6 +33,7 @@ pub struct GivenFacts {
     cost_usd: Option<f64>,
     cost_known: Option<bool>,
     context: Option<Context>,
+    #[serde(deserialize_with = "number::shares")]
     quota: BTreeMap<String, f64>,
     units: Option<UnitCounts>,
     #[serde(deserialize_with = "number::count")]
@@ -280,8 +281,7 @@ impl Facts {
         self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());
         self.spent.cost_silent = given.say_cost_is_unknown();
         for (window, used) in &given.quota {
-            let used = used.clamp(0.0, 1.0);
-            self.quotas.apply(&Quota { window: window.clone(), used, resets_at: None });
+            self.quotas.apply(&Quota { window: window.clone(), used: *used, resets_at: None });
         }
     }
 
@@ -308,8 +308,13 @@ impl Facts {
             });
         }
         if self.errors.now {
-            let message = given.last_error.as_ref().map(|error| error.message.clone());
-            self.errors.recent.push_back(message.unwrap_or_default());
+            let last = self.errors.last.as_ref();
+            let category = last.map_or(ErrorCategory::Recoverable, |error| error.category);
+            let message = last.map(|error| error.message.clone()).unwrap_or_default();
+            if category == ErrorCategory::Critical {
+                self.errors.critical = Some(message.clone());
+            }
+            self.errors.recent.push_back((category, message));
         }
     }
 

@@ -24,7 +24,7 @@ impl Guards {
         };
         for file in &guard.files {
             if known.files.len() < MOST_FILES && !known.files.contains(file) {
-                known.files.push(file.clone());
+                known.files.push(shortened(file).to_owned());
             }
         }
     }
@@ -52,7 +52,7 @@ impl Reviews {
             Some(requests) if review.hash.is_empty() => {
                 format!("{:016x}", xxh3_64(requests.join("\n").as_bytes()))
             }
-            _ => review.hash.clone(),
+            _ => shortened(&review.hash).to_owned(),
         };
         self.same_rounds = match review.outcome {
             ReviewOutcome::Approved => 0,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::errors::shortened;
 use crate::event::FailureSignal;
 use crate::time::Timestamp;
 
@@ -23,14 +24,14 @@ pub(crate) struct Reruns {
 
 impl Reruns {
     pub(crate) fn apply(&mut self, signal: &FailureSignal, at: Timestamp) {
-        let same = self.signals.back() == Some(&signal.hash);
+        let same = self.signals.back().is_some_and(|last| last == shortened(&signal.hash));
         self.equal_signals = if same { self.equal_signals.saturating_add(1) } else { 1 };
         if self.signals.len() == MOST_SIGNALS {
             self.signals.pop_front();
         }
-        self.signals.push_back(signal.hash.clone());
-        if signal.class.is_some() {
-            self.failure_class.clone_from(&signal.class);
+        self.signals.push_back(shortened(&signal.hash).to_owned());
+        if let Some(class) = &signal.class {
+            self.failure_class = Some(shortened(class).to_owned());
         }
         self.first_failure_at.get_or_insert(at);
     }

@@ -28,7 +28,7 @@ impl Patterns {
             known.in_iteration = true;
         } else if self.by_key.len() < MOST_KEYS {
             let pattern = shortened(&matched.pattern).to_owned();
-            self.by_key.insert(key.to_owned(), Match { pattern, in_iteration: true });
+            self.by_key.insert(shortened(key).to_owned(), Match { pattern, in_iteration: true });
         }
     }
 
@@ -64,7 +64,7 @@ impl Probes {
         let key = bare(&probe.key);
         if self.0.len() < MOST_KEYS || self.0.contains_key(key) {
             let detail = probe.detail.as_deref().map(shortened).map(str::to_owned);
-            self.0.insert(key.to_owned(), ProbeAnswer { met: probe.met, detail });
+            self.0.insert(shortened(key).to_owned(), ProbeAnswer { met: probe.met, detail });
         }
     }
 

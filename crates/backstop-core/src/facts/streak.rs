@@ -14,10 +14,11 @@ pub enum Streak {
     Worker,
     SameRounds,
     Signal,
+    Guards,
 }
 
 impl Streak {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoProgress,
         Self::Stagnation,
         Self::ConsecutiveErrors,
@@ -27,6 +28,7 @@ impl Streak {
         Self::Worker,
         Self::SameRounds,
         Self::Signal,
+        Self::Guards,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Streak {
             Self::Worker => "worker",
             Self::SameRounds => "same_rounds",
             Self::Signal => "signal",
+            Self::Guards => "guards",
         }
     }
 }
@@ -82,7 +85,15 @@ impl Streaks {
                 | ReasonCode::RateLimited,
             ) => Self::of(Streak::Worker),
             Some(ReasonCode::ReviewLoopDetected) => Self::of(Streak::SameRounds),
-            Some(ReasonCode::UserStopped | ReasonCode::Terminated) => Self::of(Streak::Signal),
+            Some(ReasonCode::UserStopped | ReasonCode::UserAborted | ReasonCode::Terminated) => {
+                Self::of(Streak::Signal)
+            }
+            Some(
+                ReasonCode::GuardViolation
+                | ReasonCode::LockfileViolation
+                | ReasonCode::DirtyWorktree
+                | ReasonCode::FileCollision,
+            ) => Self::of(Streak::Guards),
             _ => Self::NONE,
         }
     }

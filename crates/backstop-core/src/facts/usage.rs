@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::errors::shortened;
 use crate::event::{Context, Quota, Usage};
 use crate::time::{Moment, Timestamp};
 
@@ -84,33 +85,45 @@ pub(crate) fn context_share(context: &Context) -> Option<f64> {
 
 /// The provider's usage windows, by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Quotas(BTreeMap<String, Window>);
+pub(crate) struct Quotas {
+    windows: BTreeMap<String, Window>,
+    updates: u64,
+}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Window {
     used: f64,
     resets_at: Option<Timestamp>,
+    /// Which update this was, so that the oldest is known.
+    updated: u64,
 }
 
 impl Quotas {
     pub(crate) fn apply(&mut self, quota: &Quota) {
-        if self.0.len() < MOST_WINDOWS || self.0.contains_key(&quota.window) {
-            let window = Window { used: quota.used, resets_at: quota.resets_at };
-            self.0.insert(quota.window.clone(), window);
+        self.updates = self.updates.saturating_add(1);
+        let name = shortened(&quota.window);
+        if self.windows.len() >= MOST_WINDOWS && !self.windows.contains_key(name) {
+            // Invented windows must not keep out one that a limit waits for.
+            let oldest = self.windows.iter().min_by_key(|(_, window)| window.updated);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                self.windows.remove(&oldest);
+            }
         }
+        let window = Window { used: quota.used, resets_at: quota.resets_at, updated: self.updates };
+        self.windows.insert(name.to_owned(), window);
     }
 
     /// How full a window is now: a reading is worth nothing once the window has been reset.
     pub(crate) fn used(&self, window: &str, now: Moment) -> f64 {
-        self.0.get(window).map_or(0.0, |window| window.used_at(now))
+        self.windows.get(window).map_or(0.0, |window| window.used_at(now))
     }
 
     pub(crate) fn resets_at(&self, window: &str) -> Option<Timestamp> {
-        self.0.get(window)?.resets_at
+        self.windows.get(window)?.resets_at
     }
 
     pub(crate) fn iter(&self, now: Moment) -> impl Iterator<Item = (&str, f64)> {
-        self.0.iter().map(move |(name, window)| (name.as_str(), window.used_at(now)))
+        self.windows.iter().map(move |(name, window)| (name.as_str(), window.used_at(now)))
     }
 }
 

@@ -128,21 +128,11 @@ impl FactSource for View<'_> {
             "repetition" => repetition(facts),
             "job_attempts" => facts.reruns.job_attempts.into(),
             "total_attempts" => facts.reruns.total_attempts.into(),
-            "failure_class" => facts.reruns.failure_class.clone().into(),
+            "failure_class" => facts.reruns.failure_class.clone().unwrap_or_default().into(),
             "failure_signals" => facts.reruns.signals.iter().cloned().collect(),
             "last_changed_at" => facts.reruns.last_changed_at.map(|at| at.to_string()).into(),
             "first_failure_at" => facts.reruns.first_failure_at.map(|at| at.to_string()).into(),
-            "guards" => facts
-                .guards
-                .0
-                .iter()
-                .map(|guard| {
-                    FactValue::from([
-                        ("kind", named(&guard.kind)),
-                        ("files", guard.files.clone().into()),
-                    ])
-                })
-                .collect(),
+            "guards" => facts.guards.0.iter().map(|guard| named(&guard.kind)).collect(),
             "verification" => optional(facts.verification.as_ref(), named),
             "review" => [
                 ("outcome", optional(facts.reviews.outcome.as_ref(), named)),

@@ -68,7 +68,9 @@ impl Field for Count {
                 None
             }
             // A whole number beyond what fits counts as the largest that does.
-            Value::Float(number) if number >= 9e18 && number.is_finite() => Some(Self(u64::MAX)),
+            Value::Float(number) if number >= 9e18 && number.is_finite() => {
+                Some(Self(i64::MAX.unsigned_abs()))
+            }
             _ => {
                 findings.wrong_type(node, key, "a whole number of at least 1");
                 None

@@ -13,7 +13,7 @@ use crate::condition::{
     Condition, ConsecutiveFails, Cooldown, FailureClass, JobAttempts, MaxAttempts, NoSignalChange,
     RejectRate, RetryRate, TotalAttempts, Unresolved,
 };
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::document::{Node, Table, Value};
 use crate::field::{
     Count, Field, Findings, Period, Rate, Record, SetOf, Text, choices, optional, record,
@@ -90,7 +90,7 @@ const LOOP_SETS: [(&str, Verdict); 3] = [
 ];
 
 fn read_loop(table: &Table, findings: &mut Findings) -> Draft {
-    warn_of_misspelt_sets(table, findings);
+    warn_of_misspelt(table, &LOOP_SETS.map(|(key, _)| key), findings);
     let mut rules = Vec::new();
     for (key, verdict) in LOOP_SETS {
         let Some(entry) = table.get(key) else { continue };
@@ -125,13 +125,13 @@ fn has_no_reason_of_its_own(when: &Condition) -> bool {
     }
 }
 
-/// The host document's other keys are ignored, so a misspelt set would be a missing one.
-fn warn_of_misspelt_sets(table: &Table, findings: &mut Findings) {
-    let names = LOOP_SETS.map(|(key, _)| key);
+/// The host document's other keys are ignored, so a misspelt section would be a missing one.
+fn warn_of_misspelt(table: &Table, names: &[&str], findings: &mut Findings) {
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
     for entry in &table.entries {
-        let known = names.contains(&entry.key.as_str());
-        let meant = nearest(&entry.key, names)
-            .filter(|name| !known && strsim::damerau_levenshtein(name, &entry.key) <= 2);
+        let key = entry.key.as_str();
+        let close = |name: &&&str| strsim::damerau_levenshtein(&plain(name), &plain(key)) <= 2;
+        let meant = if names.contains(&key) { None } else { names.iter().find(close) };
         if let Some(name) = meant {
             findings.push(
                 Diagnostic::lint(format!("`{}` is ignored", entry.key), entry.key_span.clone())
@@ -158,6 +158,7 @@ record! {
 fn read_pipeline(table: &Table, findings: &mut Findings) -> Draft {
     let section = match table.get("retry").map(|entry| &entry.node) {
         Some(Node { value: Value::Table(retry), .. }) => {
+            warn_of_misspelt(retry, &["stop_conditions"], findings);
             optional::<StopConditions>(retry, "stop_conditions", findings)
                 .map(|section| (section, retry))
         }
@@ -168,16 +169,13 @@ fn read_pipeline(table: &Table, findings: &mut Findings) -> Draft {
         None => None,
     };
     let Some((section, retry)) = section else { return Draft::default() };
+    let Some(limits) = section else {
+        return Draft { presets: vec![Preset::Pipeline], ..Draft::default() };
+    };
     let span = |key: &str| match retry.get("stop_conditions").map(|entry| &entry.node.value) {
         Some(Value::Table(section)) => section.get(key).map(|entry| entry.key_span.clone()),
         _ => None,
     };
-    let limits = section.unwrap_or(StopConditions {
-        max_retry_rate: Rate(0.5),
-        max_reject_rate: Rate(0.3),
-        max_consecutive_fails: Count(3),
-        circuit_breaker_limit: Count(50),
-    });
     let one = Count(1);
     let breaker = MaxAttempts { count: limits.circuit_breaker_limit };
     let fails = ConsecutiveFails { count: limits.max_consecutive_fails };
@@ -227,7 +225,8 @@ const MOST_MINUTES: f64 = 525_600_000.0;
 
 impl Minutes {
     fn period(self) -> Option<Period> {
-        (self.0 > 0.0).then(|| Period(Duration::from_secs_f64(self.0 * 60.0)))
+        let duration = Duration::from_secs_f64(self.0 * 60.0);
+        (!duration.is_zero()).then_some(Period(duration))
     }
 }
 
@@ -302,6 +301,7 @@ impl StopRules<'_> {
 }
 
 fn read_rerun(table: &Table, findings: &mut Findings) -> Draft {
+    warn_of_misspelt(table, &["stopRules"], findings);
     let label = table.get("lawbookVersion").and_then(|entry| match &entry.node.value {
         Value::String(text) | Value::Datetime(text) => Some(text.clone()),
         // As it was written: `1.10` is another version than `1.1`.

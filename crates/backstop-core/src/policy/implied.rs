@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::rule::Rule;
 use super::{Preset, is_bounded};
-use crate::condition::{Condition, ConsecutiveErrors, GuardViolated, WorkerEnded};
+use crate::condition::{Condition, GuardViolated, OnError, UserSignal, WorkerEnded};
 use crate::event::{ErrorCategory, GuardKind, WorkerStatus};
 use crate::field::Count;
 use crate::verdict::Verdict;
@@ -17,7 +17,7 @@ pub(crate) fn rules() -> Vec<Rule> {
     let guard = |kind| rule(GuardViolated { kind: Some(kind) }, Verdict::Fail);
     let worker =
         |status, in_a_row, then| rule(WorkerEnded { status, in_a_row: Count(in_a_row) }, then);
-    let critical = ConsecutiveErrors { count: Count(1), category: Some(ErrorCategory::Critical) };
+    let critical = OnError { pattern: None, category: Some(ErrorCategory::Critical) };
     vec![
         guard(GuardKind::Scope),
         guard(GuardKind::Protected),
@@ -28,6 +28,7 @@ pub(crate) fn rules() -> Vec<Rule> {
         worker(WorkerStatus::Failed, 1, Verdict::Fail),
         worker(WorkerStatus::TimedOut, 3, Verdict::Stop),
         rule(critical, Verdict::Fail),
+        rule(UserSignal {}, Verdict::Stop),
     ]
 }
 

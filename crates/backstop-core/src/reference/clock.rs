@@ -52,7 +52,7 @@ fn is_waiting(told: &[Told]) -> bool {
         (|kind| matches!(kind, EventKind::Asked(_)), |kind| matches!(kind, EventKind::Answered(_))),
         (|kind| matches!(kind, EventKind::Halted(_)), goes_on),
         (|kind| is_signal(kind, SignalKind::Pause), |kind| is_signal(kind, SignalKind::Resume)),
-        (is_rate_limited, |kind| matches!(kind, EventKind::IterationStarted(_))),
+        (is_rate_limited, is_work),
     ];
     // `None`, never, is less than any position. Letting the run go on ends every wait.
     waits.into_iter().any(|(begins, ends)| last(begins) > last(ends).max(last(goes_on)))
@@ -66,6 +66,22 @@ fn goes_on(kind: &EventKind) -> bool {
 
 fn is_signal(kind: &EventKind, wanted: SignalKind) -> bool {
     matches!(kind, EventKind::Signal(signal) if signal.kind == wanted)
+}
+
+/// What shows that the worker goes on.
+fn is_work(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::IterationStarted(_)
+            | EventKind::Unit(_)
+            | EventKind::Tests(_)
+            | EventKind::Usage(_)
+            | EventKind::Context(_)
+            | EventKind::Progress(_)
+            | EventKind::Tasks(_)
+            | EventKind::Cycle(_)
+            | EventKind::Action(_)
+    )
 }
 
 fn is_rate_limited(kind: &EventKind) -> bool {

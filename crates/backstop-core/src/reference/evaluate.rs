@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::history::History;
+use super::history::{History, SeenError};
 use super::view::View;
 use super::work::{number, rate};
 use crate::condition::{ClockTime, Condition, Repetition, Since, Truth};
-use crate::event::{Phase, SignalKind, Tasks};
+use crate::event::{ErrorCategory, Phase, SignalKind, Tasks};
 use crate::repetition::{Thresholds, judge};
 use crate::time::{Moment, Timestamp};
 
@@ -59,17 +59,32 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
     match condition {
         Condition::OnError(wanted) => {
             let pattern = wanted.pattern.as_ref().map_or("", |pattern| pattern.0.as_str());
-            let from = history.errors_from();
+            let acknowledged = history.counts_from("consecutive_errors", history.told.len());
+            let fits = |error: &&SeenError| match wanted.category {
+                // A critical error counts until somebody has seen it.
+                Some(ErrorCategory::Critical) => error.category == ErrorCategory::Critical,
+                Some(category) => {
+                    error.position >= history.errors_from() && error.category == category
+                }
+                None => error.position >= history.errors_from(),
+            };
             let errors = history.errors();
-            let mut recent = errors.iter().filter(|error| error.position >= from);
-            plain(recent.any(|error| error.message.contains(pattern)))
+            let mut seen =
+                errors.iter().filter(|error| error.position >= acknowledged).filter(fits);
+            plain(match wanted.category {
+                Some(ErrorCategory::Critical) => {
+                    seen.next_back().is_some_and(|error| error.message.contains(pattern))
+                }
+                _ => seen.any(|error| error.message.contains(pattern)),
+            })
         }
         Condition::GuardViolated(wanted) => {
             let mut guards = history.guards().into_iter();
             plain(guards.any(|kind| wanted.kind.is_none_or(|wanted| kind == wanted)))
         }
         Condition::UserSignal(_) => {
-            plain(matches!(history.signal(), Some(SignalKind::Stop | SignalKind::Kill)))
+            let signalled = matches!(history.signal(), Some(SignalKind::Stop | SignalKind::Kill));
+            plain(signalled || history.has_aborted())
         }
         Condition::Worker(wanted) => {
             let worker = history.worker().filter(|(status, _)| *status == wanted.status);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Told, clock};
 use crate::event::{
-    ErrorCategory, EventKind, IterationFinished, ProgressKind, RecoveryKind, SignalKind,
+    Answer, ErrorCategory, EventKind, IterationFinished, ProgressKind, RecoveryKind, SignalKind,
     UnitStatus, WorkerStatus,
 };
 use crate::facts::Streaks;
@@ -77,7 +77,7 @@ impl<'a> History<'a> {
                         (_, None, None) => None,
                     };
                 }
-                EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_) => {
+                kind if acknowledges(kind) => {
                     if named.as_ref().is_none_or(|names| names.contains(&streak)) {
                         from = position + 1;
                     }
@@ -87,14 +87,6 @@ impl<'a> History<'a> {
             }
         }
         from
-    }
-
-    /// The position after the last acknowledgement of anything.
-    pub(super) fn acknowledged(&self) -> usize {
-        let acknowledges = |kind: &EventKind| {
-            matches!(kind, EventKind::Resumed(_) | EventKind::Answered(_) | EventKind::Released(_))
-        };
-        self.events().rev().find(|(_, kind)| acknowledges(kind)).map_or(0, |(at, _)| at + 1)
     }
 
     // --- Iterations ---
@@ -286,7 +278,8 @@ impl<'a> History<'a> {
                     EventKind::Tasks(before) => Some(before.done),
                     _ => None,
                 });
-                tasks.done > before.last().unwrap_or(0)
+                self.counts(ProgressKind::Task)
+                    && before.last().is_some_and(|done| tasks.done > done)
             }
             _ => false,
         }
@@ -354,4 +347,13 @@ impl<'a> History<'a> {
 /// It timed out, died by a signal, or exited non-zero.
 fn ended_badly(end: &IterationFinished) -> bool {
     end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0)
+}
+
+/// Whether a person let the run go on. One who answers with abort does not.
+fn acknowledges(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Resumed(_) | EventKind::Released(_) => true,
+        EventKind::Answered(answered) => answered.answer != Answer::Abort,
+        _ => false,
+    }
 }

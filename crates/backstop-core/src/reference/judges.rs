@@ -2,8 +2,8 @@
 
 use super::history::History;
 use crate::event::{
-    EventKind, FailureSignal, GuardKind, Review, ReviewOutcome, SignalKind, TestCounts, Tests,
-    VerificationOutcome, WorkerStatus,
+    Answer, EventKind, FailureSignal, GuardKind, Review, ReviewOutcome, SignalKind, TestCounts,
+    Tests, VerificationOutcome, WorkerStatus,
 };
 use crate::time::Timestamp;
 
@@ -102,7 +102,7 @@ impl History<'_> {
     /// Guards that were violated since somebody last let the run go on, in order.
     pub(super) fn guards(&self) -> Vec<GuardKind> {
         let mut kinds = Vec::new();
-        for (_, kind) in self.events_from(self.acknowledged()) {
+        for (_, kind) in self.events_from(self.counts_from("guards", self.told.len())) {
             if let EventKind::Guard(guard) = kind
                 && !kinds.contains(&guard.kind)
             {
@@ -113,6 +113,16 @@ impl History<'_> {
     }
 
     /// What was last asked for; a stop stands until it is acknowledged.
+    /// Whether a person's last answer, since it counts, was to end the run.
+    pub(super) fn has_aborted(&self) -> bool {
+        let from = self.counts_from("signal", self.told.len());
+        let mut answers = self.events_from(from).filter_map(|(_, kind)| match kind {
+            EventKind::Answered(answered) => Some(answered.answer),
+            _ => None,
+        });
+        answers.next_back() == Some(Answer::Abort)
+    }
+
     pub(super) fn signal(&self) -> Option<SignalKind> {
         let from = self.counts_from("signal", self.told.len());
         let asked: Vec<_> = self

@@ -1,8 +1,5 @@
 //! Limits that an operator raised, by their reason's name.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use super::history::History;
 use super::reasons;
 use crate::condition::Condition;
@@ -10,6 +7,7 @@ use crate::event::{EventKind, LimitValue};
 use crate::field::{Count, Money, Period, Rate};
 use crate::policy::Rule;
 use crate::reason;
+use std::collections::BTreeMap;
 
 /// Each rule's condition with every raise worked in, the last one of each name counting.
 pub(super) fn raised(rules: &[&Rule], history: &History<'_>) -> Vec<Condition> {
@@ -74,16 +72,13 @@ fn raise_leaf(leaf: &mut Condition, value: LimitValue) {
         Condition::Health(limit) => rate(&mut limit.below, value),
         Condition::TopicDrift(limit) => rate(&mut limit.above, value),
         Condition::MaxDuration(limit) => period(&mut limit.duration, value),
-        // A bare number for `stalled` is meant for `no_progress`.
-        Condition::Stagnation(limit) => {
-            if let LimitValue::Duration(duration) = value {
-                limit.duration = Period(duration);
-            }
-        }
+        Condition::Stagnation(limit) => period(&mut limit.duration, value),
         Condition::Cooldown(limit) => period(&mut limit.duration, value),
         Condition::Unresolved(limit) => period(&mut limit.duration, value),
         Condition::MaxCost(limit) => {
-            if let LimitValue::Number(number) = value {
+            if let LimitValue::Number(number) = value
+                && number > 0.0
+            {
                 limit.usd = Money(number);
             }
         }
@@ -99,7 +94,9 @@ fn count(count: &mut Count, value: LimitValue) {
             reason = "limits are not negative, and one that is too large is held at the largest"
         )]
         let whole = number as u64;
-        *count = Count(whole.max(1));
+        if whole > 0 {
+            *count = Count(whole);
+        }
     }
 }
 
@@ -109,12 +106,11 @@ fn rate(rate: &mut Rate, value: LimitValue) {
     }
 }
 
-/// A bare number is in milliseconds, as `active_ms` is.
+/// Of a bare number nobody knows the unit.
 fn period(period: &mut Period, value: LimitValue) {
-    *period = Period(match value {
-        LimitValue::Duration(duration) => duration,
-        LimitValue::Number(number) => {
-            Duration::try_from_secs_f64(number / 1e3).unwrap_or(Duration::MAX)
-        }
-    });
+    if let LimitValue::Duration(duration) = value
+        && !duration.is_zero()
+    {
+        *period = Period(duration);
+    }
 }

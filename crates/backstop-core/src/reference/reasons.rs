@@ -30,6 +30,7 @@ fn of_condition(condition: &Condition, scene: &Scene<'_>) -> &'static str {
         Condition::GuardViolated(guard) => {
             of_guard(guard.kind.or(scene.history.guards().first().copied()))
         }
+        Condition::UserSignal(_) if scene.history.has_aborted() => "user_aborted",
         leaf => standing(leaf),
     }
 }
@@ -44,7 +45,10 @@ pub(super) fn standing(condition: &Condition) -> &'static str {
         Condition::Unresolved(_) => "wait_timeout",
         Condition::Cooldown(_) => "cooldown_active",
         Condition::FailureClass(_) => "non_retriable",
-        Condition::OnError(_) => "error",
+        Condition::OnError(error) => match error.category {
+            Some(ErrorCategory::Critical) => "critical_failure",
+            _ => "error",
+        },
         Condition::ConsecutiveErrors(errors) => match errors.category {
             Some(ErrorCategory::Critical) => "critical_failure",
             _ => "error",

@@ -68,11 +68,7 @@ impl FactSource for View<'_> {
             .into(),
             "worker" => named(history.worker().map(|(status, _)| status)),
             "signal" => named(history.signal()),
-            "guards" => history
-                .guards()
-                .into_iter()
-                .map(|kind| FactValue::from([("kind", named(Some(kind)))]))
-                .collect(),
+            "guards" => history.guards().into_iter().map(|kind| named(Some(kind))).collect(),
             "matched" => {
                 let mut patterns: Vec<_> = history
                     .events()

@@ -240,7 +240,7 @@ fn expression() -> impl Strategy<Value = Json> {
         "drift > 0.3",
         "failure_class == 'lint'",
         "iterations_since_progress > 1",
-        "guards.exists(guard, guard.kind == 'dirty')",
+        "'dirty' in guards",
     ])
     .prop_map(|cel| json!({ "type": "expr", "cel": cel }))
 }

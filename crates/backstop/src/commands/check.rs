@@ -1,6 +1,7 @@
 //! `backstop check`: one decision, from facts or events.
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::time::Duration;
 
 use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
@@ -11,9 +12,11 @@ use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::Policy;
 use backstop_core::rerun::{Answer, Request};
 use backstop_core::time::Timestamp;
+use backstop_core::verdict::Verdict;
 
 use crate::args::{CheckArguments, Form};
 use crate::error::Error;
+use crate::exit_code;
 use crate::input;
 use crate::report;
 use crate::terminal::Terminal;
@@ -48,14 +51,42 @@ pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Er
     if let Some(path) = &arguments.events {
         fold_events(path, now, &mut engine)?;
     }
+    remark_on_what_is_missing(arguments, &engine, now, terminal);
     let decision = engine.poll_decision(engine.moment(now));
-    let code = decision.exit_code(engine.policy());
+    let code = match decision.verdict {
+        Verdict::Complete if arguments.break_when_complete => exit_code::COMPLETE,
+        _ => decision.exit_code(engine.policy()),
+    };
     match show(arguments, &engine, &decision, terminal) {
         // Whoever stopped reading early must still not take a `stop` for a `continue`.
         Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
         shown => shown.map(|()| code),
     }
 }
+
+/// Says so when the question cannot be the one that was meant.
+fn remark_on_what_is_missing(
+    arguments: &CheckArguments,
+    engine: &Engine,
+    now: Timestamp,
+    terminal: &mut Terminal,
+) {
+    if arguments.facts.is_none() && arguments.events.is_none() {
+        terminal.remark("note: neither --facts nor --events was given, so nothing has happened");
+    }
+    if arguments.events.is_none() || arguments.now.is_some() {
+        return;
+    }
+    let last = engine.moment(Timestamp::from_nanos(i64::MIN)).at;
+    if now.since(last) > RECENT && last > Timestamp::default() {
+        terminal.remark(&format!(
+            "note: decided as of now, but the last event was at {last}; to decide as of then: --now {last}"
+        ));
+    }
+}
+
+/// Older events are a recording, not a run that goes on.
+const RECENT: Duration = Duration::from_secs(3600);
 
 fn given_facts(path: &str) -> Result<GivenFacts, Error> {
     let bytes = input::read(path)?;

@@ -78,6 +78,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("saphyr-parser", "YAML policies with the place of each value"),
     ("serde", "events, facts and decisions as data"),
     ("serde_json", "JSON in and out, and the canonical form"),
+    ("serde_path_to_error", "which field of an event or of facts is wrong"),
     ("sha2", "the hash of a policy"),
     ("strsim", "the nearest name for a misspelt one"),
     ("thiserror", "error types"),

@@ -23,22 +23,35 @@ pub struct DecodeError {
 impl DecodeError {
     /// Reads JSON, with refusals worded for those who wrote it.
     pub(crate) fn decode<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Self> {
-        serde_json::from_slice(text).map_err(|error| Self::new(&error))
+        // Read again only where something is wrong, since following the path takes time.
+        serde_json::from_slice(text).map_err(|error| Self::new(&error, field_of::<T>(text)))
     }
 
-    fn new(error: &serde_json::Error) -> Self {
+    fn new(error: &serde_json::Error, field: Option<String>) -> Self {
         let text = error.to_string();
         let message = match text.rsplit_once(" at line ") {
             Some((message, _)) if error.is_eof() => format!("the text is cut off: {message}"),
             Some((message, _)) => message.to_owned(),
             None => text,
         };
+        let message = in_plain_words(with_nearest_field(message));
         Self {
-            message: in_plain_words(with_nearest_field(message)),
+            message: match field {
+                Some(field) if message.starts_with("invalid") => format!("`{field}`: {message}"),
+                _ => message,
+            },
             line: error.line().max(1),
             column: error.column().max(1),
         }
     }
+}
+
+/// The field whose value is wrong, as a path.
+fn field_of<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Option<String> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let error = serde_path_to_error::deserialize::<_, T>(&mut json).err()?;
+    let path = error.path().to_string();
+    (path != "." && path != "?").then_some(path)
 }
 
 pub(super) fn unknown_type(name: &str) -> String {
@@ -448,11 +461,11 @@ mod tests {
             (r#"{"input_tokens":1}"#, "missing field `type`"),
             (
                 r#"{"type":"usage","input_tokens":-1}"#,
-                "invalid value: integer `-1`, expected a whole number of at least 0",
+                "`input_tokens`: invalid value: integer `-1`, expected a whole number of at least 0",
             ),
             (
                 r#"{"type":"usage","cost_usd":-0.5}"#,
-                "invalid value: number `-0.5`, expected an amount of at least 0",
+                "`cost_usd`: invalid value: number `-0.5`, expected an amount of at least 0",
             ),
             (
                 r#"{"type":"unit","id":"a","status":"aproved"}"#,
@@ -460,7 +473,7 @@ mod tests {
             ),
             (
                 r#"{"type":"drift","score":1.5}"#,
-                "invalid value: number `1.5`, expected a number from 0 to 1",
+                "`score`: invalid value: number `1.5`, expected a number from 0 to 1",
             ),
             (r#"{"type":"iteration_started""#, "the text is cut off: EOF while parsing an object"),
             (

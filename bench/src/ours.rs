@@ -176,32 +176,53 @@ fn facts(figures: &Figures) -> anyhow::Result<Facts> {
 /// A moment `tick` nanoseconds after the one that the figures were taken at.
 fn moment(figures: &Figures, tick: u64) -> Moment {
     let active = Duration::from_millis(figures.active_ms) + Duration::from_nanos(tick);
-    Moment { at: Timestamp::from_nanos(1_700_000_000_000_000_000).plus(Duration::from_nanos(tick)), active }
+    Moment {
+        at: Timestamp::from_nanos(1_700_000_000_000_000_000).plus(Duration::from_nanos(tick)),
+        active,
+    }
 }
 
-/// A journal of some 10,000 events as a run writes it.
+/// A journal of some 10,000 events as a run writes it: each with its sequence number, its time and
+/// the active time so far.
 fn journal() -> String {
     let mut lines = String::new();
-    for iteration in 1..=1_000u64 {
-        let mut at = format!("2026-05-04T{:02}:{:02}:{:02}Z", iteration / 60 % 24, iteration % 60, 0);
-        let _ = writeln!(lines, r#"{{"type":"iteration_started","iteration":{iteration},"at":"{at}"}}"#);
-        for step in 0..4 {
-            at = format!("2026-05-04T{:02}:{:02}:{:02}Z", iteration / 60 % 24, iteration % 60, 10 + step);
-            let _ = writeln!(
-                lines,
-                r#"{{"type":"usage","input_tokens":{},"output_tokens":{},"cache_read_tokens":1200,"cache_write_tokens":30,"cost_usd":0.0001,"model":"m","at":"{at}"}}"#,
-                20 + step,
-                iteration % 7,
-            );
-            let _ = writeln!(
-                lines,
-                r#"{{"type":"action","signature":"edit src/file_{iteration}.rs {step}","kind":"edit","result_signature":"ok, {iteration} lines","at":"{at}"}}"#
-            );
-        }
-        let _ = writeln!(lines, r#"{{"type":"progress","kind":"tree","at":"{at}"}}"#);
+    let mut sequence = 0u64;
+    let mut write = |fields: String, second: u64| {
+        sequence += 1;
         let _ = writeln!(
             lines,
-            r#"{{"type":"iteration_finished","iteration":{iteration},"exit_code":0,"timed_out":false,"duration_ms":30000,"at":"{at}"}}"#
+            r#"{{{fields},"seq":{sequence},"at":"2026-05-04T{:02}:{:02}:{:02}Z","active_ms":{}}}"#,
+            second / 3600 % 24,
+            second / 60 % 60,
+            second % 60,
+            second * 1000,
+        );
+    };
+    for iteration in 1..=1_000u64 {
+        let second = iteration * 60;
+        write(format!(r#""type":"iteration_started","iteration":{iteration}"#), second);
+        for step in 0..4 {
+            let tokens = 20 + step;
+            write(
+                format!(
+                    r#""type":"usage","input_tokens":{tokens},"output_tokens":{},"cache_read_tokens":1200,"cache_write_tokens":30,"cost_usd":0.0001,"model":"m""#,
+                    iteration % 7,
+                ),
+                second + 10 + step,
+            );
+            write(
+                format!(
+                    r#""type":"action","signature":"edit src/file_{iteration}.rs {step}","kind":"edit","result_signature":"ok, {iteration} lines""#
+                ),
+                second + 10 + step,
+            );
+        }
+        write(r#""type":"progress","kind":"tree""#.to_owned(), second + 20);
+        write(
+            format!(
+                r#""type":"iteration_finished","iteration":{iteration},"exit_code":0,"timed_out":false,"duration_ms":30000"#
+            ),
+            second + 30,
         );
     }
     lines

@@ -204,10 +204,12 @@ impl State {
         if self.batch.waited == Some(entry.pair) || self.memory.in_batch(before, &entry) {
             return;
         }
-        self.memory.action = Excerpt::new(step.action);
-
         let same_action = before.filter(|last| last.entry.action == entry.action);
         let same_pair = same_action.filter(|last| last.entry.pair == entry.pair);
+        // Only what repeats is ever shown, and most actions are new.
+        if same_action.is_some() {
+            self.memory.action = Excerpt::new(step.action);
+        }
         // Asking the same again after a pause is waiting, not repeating. A failure is not waited
         // for: agents are slow enough for all their retries to have pauses between.
         let waited = !step.failed
@@ -238,7 +240,11 @@ impl State {
         }
         let (weight, first) = self.memory.evidence(&entry);
         counts.add_evidence(weight, entry.step, first);
-        counts.seen = counts.seen << 1 | u8::from(self.memory.has_seen(&entry));
+        let seen = self.memory.has_seen(&entry);
+        counts.seen = counts.seen << 1 | u8::from(seen);
+        if seen || weight > 0.0 {
+            self.memory.action = Excerpt::new(step.action);
+        }
         self.memory.remember(entry);
         counts.cycles.follow(&self.memory.ring);
     }

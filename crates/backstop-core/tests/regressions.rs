@@ -1,4 +1,4 @@
-//! Where the engine once differed from the reference, one plain case each.
+//! What once went wrong, one plain case each.
 
 use std::time::Duration;
 
@@ -188,4 +188,50 @@ fn a_wake_up_is_for_the_nanosecond() {
     assert_eq!(engine.decide(moment).verdict, Verdict::Continue);
     moment.active = wake;
     assert_eq!(engine.decide(moment).verdict, Verdict::Stop);
+}
+
+#[test]
+fn a_misspelt_stop_section_is_remarked_on() {
+    for (text, syntax, expected) in [
+        (
+            "retry:\n  stop_conditionz: {max_reject_rate: 0.9}\n",
+            Syntax::Yaml,
+            "`stop_conditionz` is ignored",
+        ),
+        (r#"{"lawbookVersion": "1", "stop_rules": {}}"#, Syntax::Json, "`stop_rules` is ignored"),
+    ] {
+        let lints = Policy::load(text.as_bytes(), syntax).expect(text).lints();
+        assert!(lints.iter().any(|lint| lint.message == expected), "{text}: {lints:?}");
+    }
+}
+
+#[test]
+fn nothing_written_is_nothing_said() {
+    let text = r#"{"conditions": [{"type": "on_error", "pattern": null}]}"#;
+    assert!(Policy::load(text.as_bytes(), Syntax::Json).is_ok());
+    assert!(Policy::load(b"retry:\n  stop_conditions:\n", Syntax::Yaml).is_ok());
+}
+
+#[test]
+fn a_cooldown_too_short_to_write_is_off() {
+    let text = r#"{"stopRules": {"cooldownMinutes": 1e-12}}"#;
+    let policy = Policy::load(text.as_bytes(), Syntax::Json).expect(text).policy;
+    let again = Policy::load(policy.to_toml().as_bytes(), Syntax::Toml).expect("reloads").policy;
+    assert_eq!(policy.hash(), again.hash());
+}
+
+#[test]
+fn a_file_that_nobody_looked_for_is_not_said_to_be_missing() {
+    let rule =
+        "[[rule]]\nwhen = { type = \"file_created\", path = \"DONE\" }\nthen = \"complete\"\n";
+    let decision = decide(&mut engine(rule), &[]);
+    assert_eq!(decision.progress[0].note, "Nobody has looked for 'DONE' yet");
+}
+
+#[test]
+fn an_exit_code_that_is_too_large_is_held() {
+    let rule =
+        "[[rule]]\nwhen = { type = \"exit_code\", any_of = [2147483647] }\nthen = \"stop\"\n";
+    let end = r#"{"type":"iteration_finished","exit_code":3221225786}"#;
+    assert_eq!(decide(&mut engine(rule), &[end]).verdict, Verdict::Stop);
 }

@@ -1,6 +1,8 @@
 //! A policy: rules in order, plus settings. What the engine evaluates is always the *effective*
 //! one, with presets and limits worked in.
 
+use std::cmp::Reverse;
+
 use serde_json::{Map, Value as Json};
 
 use crate::condition::Condition;
@@ -170,6 +172,13 @@ impl Policy {
     /// All rules in the order in which ties are broken, those that settings imply last.
     pub fn all_rules(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().chain(&self.implied)
+    }
+
+    /// Who wins among rules that fired: the least rank, by verdict, priority and place.
+    pub(crate) fn rank(&self, verdict: Verdict, rule: &Rule, place: usize) -> impl Ord + use<> {
+        let by_severity = self.order == Order::Severity && !self.stop_on_first;
+        let severity = if by_severity { verdict.severity() } else { 0 };
+        (Reverse(severity), Reverse(rule.priority()), place)
     }
 
     /// The policy as a document in the native form. Loading it gives the same policy.

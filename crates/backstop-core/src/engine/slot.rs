@@ -1,10 +1,8 @@
 //! The ways in which rules can fire, in the order in which they win.
 
-use std::cmp::Reverse;
-
 use crate::condition::{Condition, Truth};
 use crate::facts::Facts;
-use crate::policy::{OnUnknown, Order, Policy, Rule};
+use crate::policy::{OnUnknown, Policy, Rule};
 use crate::verdict::Verdict;
 
 /// One way in which a rule can fire.
@@ -54,15 +52,11 @@ impl Slot {
 
 /// Every way in which the policy's rules can fire; the first that does wins.
 pub(super) fn in_order(policy: &Policy) -> Vec<Slot> {
-    let by_severity = policy.order == Order::Severity && !policy.stop_on_first;
-    let mut slots: Vec<(Slot, i32)> = Vec::new();
+    let mut slots = Vec::new();
     for (index, rule) in (0..).zip(policy.all_rules()).filter(|(_, rule)| !rule.shadow) {
-        slots.extend(ways(index, rule, policy).into_iter().map(|slot| (slot, rule.priority())));
+        slots.extend(ways(index, rule, policy).into_iter().map(|slot| (slot, rule)));
     }
-    slots.sort_by_key(|(slot, priority)| {
-        let severity = if by_severity { slot.verdict.severity() } else { 0 };
-        (Reverse(severity), Reverse(*priority), slot.rule)
-    });
+    slots.sort_by_key(|(slot, rule)| policy.rank(slot.verdict, rule, slot.rule as usize));
     slots.into_iter().map(|(slot, _)| slot).collect()
 }
 

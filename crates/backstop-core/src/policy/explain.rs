@@ -1,6 +1,6 @@
 //! A policy in plain words.
 
-use super::{OnUnknown, Order, Policy, Rule};
+use super::{OnUnknown, Policy, Rule};
 use crate::condition::Scene;
 use crate::facts::Facts;
 use crate::verdict::Verdict;
@@ -28,18 +28,7 @@ pub struct Explained {
 pub fn explain(policy: &Policy) -> Vec<Explained> {
     let written = policy.rules.len();
     let mut rules: Vec<(usize, &Rule)> = policy.all_rules().enumerate().collect();
-    let severity = |rule: &Rule| match policy.order {
-        Order::Severity if !policy.stop_on_first => rule.then.severity(),
-        _ => 0,
-    };
-    rules.sort_by_key(|(position, rule)| {
-        (
-            rule.shadow,
-            std::cmp::Reverse(severity(rule)),
-            std::cmp::Reverse(rule.priority()),
-            *position,
-        )
-    });
+    rules.sort_by_key(|(position, rule)| (rule.shadow, policy.rank(rule.then, rule, *position)));
     let nothing = Facts::default();
     let scene = Scene::neutral(&nothing);
     rules

@@ -1,6 +1,6 @@
 //! What works but will surprise.
 
-use super::{Order, Policy, Rule};
+use super::{Policy, Rule};
 use crate::condition::{Condition, Scene};
 use crate::diagnostic::Diagnostic;
 use crate::facts::Facts;
@@ -58,7 +58,8 @@ fn never_wins(policy: &Policy, rule: &Rule, position: usize) -> Option<Diagnosti
         *other_position != position
             && !other.shadow
             && !fires_only_once(other)
-            && rank(policy, other, *other_position) > rank(policy, rule, position)
+            && policy.rank(other.then, other, *other_position)
+                < policy.rank(rule.then, rule, position)
             && implies(&rule.when, &other.when)
     };
     let (_, winner) = policy.rules.iter().enumerate().find(beats)?;
@@ -73,15 +74,6 @@ fn never_wins(policy: &Policy, rule: &Rule, position: usize) -> Option<Diagnosti
 /// Stagnation is recovered from once; after that other rules have their turn.
 fn fires_only_once(rule: &Rule) -> bool {
     rule.then == Verdict::Recover && matches!(rule.when, Condition::Stagnation(_))
-}
-
-/// Who wins among met rules: the greater one.
-fn rank(policy: &Policy, rule: &Rule, position: usize) -> (u8, i32, std::cmp::Reverse<usize>) {
-    let severity = match policy.order {
-        Order::Severity if !policy.stop_on_first => rule.then.severity(),
-        _ => 0,
-    };
-    (severity, rule.priority(), std::cmp::Reverse(position))
 }
 
 /// Whether `other` is certainly met whenever `when` is: the same question with a lower threshold.

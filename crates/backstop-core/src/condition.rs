@@ -24,7 +24,7 @@ mod reference;
 mod reruns;
 mod test_results;
 mod units;
-mod words;
+pub(crate) mod words;
 
 pub use budgets::{
     ClockTime, ContextUsage, MaxCost, MaxDuration, MaxIterations, MaxTokens, Quota, WallClock,

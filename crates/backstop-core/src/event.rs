@@ -208,4 +208,8 @@ event_kinds! {
     /// Written by backstop: a halted run goes on. What fired before is acknowledged.
     "resumed" => Resumed,
         r#"{"type":"resumed","by":"ann","note":"try the other parser"}"#;
+    /// Written by backstop: something worth keeping that changes no fact, such as a signal that was
+    /// sent, a process that was left over, a claim that was refused.
+    "noted" => Noted,
+        r#"{"type":"noted","what":"signalled","detail":"SIGTERM to 3 processes"}"#;
 }

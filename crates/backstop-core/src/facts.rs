@@ -237,6 +237,7 @@ impl Facts {
                 self.decided(decided);
                 Watch::NONE
             }
+            EventKind::Noted(_) => Watch::NONE,
             EventKind::Held(_) => {
                 self.clock.wait(Wait::Release);
                 Watch::NONE

@@ -12,6 +12,7 @@ pub mod event;
 pub mod expression;
 pub mod facts;
 mod field;
+pub mod id;
 pub mod normalise;
 pub mod policy;
 pub mod reason;
@@ -19,6 +20,7 @@ pub mod reason;
 pub mod reference;
 pub mod repetition;
 pub mod rerun;
+pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;

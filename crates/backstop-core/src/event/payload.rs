@@ -519,3 +519,40 @@ pub struct Resumed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
+
+/// Something worth keeping that changes no fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noted {
+    pub what: Note,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// How well the process tree is held together.
+    Containment,
+    /// A signal was sent to the process tree.
+    Signalled,
+    /// Processes were left when the main one had ended, and were ended too.
+    Swept,
+    /// Processes of an earlier supervisor were found and ended.
+    Orphans,
+    /// A process could not be ended.
+    Unkillable,
+    /// Output was not kept in the log.
+    LeftOut,
+    /// Somebody held the output open after the main process had ended.
+    Leaked,
+    /// The supervised side sent what it may not send.
+    Refused,
+    /// The agent said that it was done, and it was not proven.
+    ClaimRefused,
+    /// Another policy was put in place.
+    PolicyApplied,
+    /// The state of the work was kept.
+    Kept,
+}

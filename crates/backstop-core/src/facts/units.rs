@@ -1,6 +1,6 @@
 //! Units of work: how many ended how, after how many attempts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,24 @@ impl Units {
             .map(|(id, record)| (id.as_str(), record.index))
     }
 
+    /// The first place in the order of units of which nobody has said that it is finished; none
+    /// where units have no order, or where all of them are finished.
+    pub(crate) fn first_open_index(&self) -> Option<u64> {
+        let finished: BTreeSet<u64> = self
+            .records
+            .values()
+            .filter(|record| record.is_finished())
+            .filter_map(|record| record.index)
+            .collect();
+        let first = finished.first()?;
+        let start = (*first).min(1);
+        let open = (start..).zip(finished.iter().skip_while(|index| **index < start));
+        let gap = open.clone().find(|(expected, index)| expected != *index);
+        let next = gap.map_or_else(|| start + open.count() as u64, |(expected, _)| expected);
+        let beyond = self.total.is_some_and(|total| next >= start.saturating_add(total));
+        (!beyond).then_some(next)
+    }
+
     fn count(&mut self, record: &Record, add: bool) {
         let step = |counter: &mut u64, by: u64| {
             *counter = if add { counter.saturating_add(by) } else { counter.saturating_sub(by) };
@@ -174,5 +192,24 @@ mod tests {
             units.apply(&Unit { id: id.into(), index: Some(index), status, attempts: None });
         }
         assert_eq!(units.first_unfinished(), Some(("c", Some(1))));
+    }
+
+    #[test]
+    fn units_nobody_has_begun_are_open_too() {
+        let finished = |indices: &[u64]| {
+            let mut units = Units { total: Some(4), ..Units::default() };
+            for index in indices {
+                let id = format!("u{index}");
+                units.apply(&Unit { id, index: Some(*index), status: Rejected, attempts: None });
+            }
+            units.first_open_index()
+        };
+        assert_eq!(finished(&[]), None);
+        assert_eq!(finished(&[0, 1]), Some(2));
+        assert_eq!(finished(&[0, 2, 3]), Some(1));
+        assert_eq!(finished(&[1, 2]), Some(3), "the first unit may be called 1");
+        assert_eq!(finished(&[2, 3]), Some(1));
+        assert_eq!(finished(&[0, 1, 2, 3]), None);
+        assert_eq!(finished(&[1, 2, 3, 4]), None);
     }
 }

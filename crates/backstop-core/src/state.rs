@@ -1,0 +1,348 @@
+//! Where a run stands, as `state.json` and `backstop show` tell it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::condition::{Condition, words};
+use crate::decision::Decision;
+use crate::engine::Engine;
+use crate::id::RunId;
+use crate::policy::{Dialect, Policy};
+use crate::reason::Values;
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// What a run is doing, or how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Running,
+    /// It waits between two iterations because a person asked for it.
+    Paused,
+    /// It waits until it is let go.
+    Held,
+    /// A policy or a person ended it; it can go on.
+    Stopped,
+    Completed,
+    Failed,
+}
+
+impl RunStatus {
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Paused, Self::Held, Self::Stopped, Self::Completed, Self::Failed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Held => "held",
+            Self::Stopped => "stopped",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// How a verdict leaves the run that it ends. A policy stop is never a failure.
+    pub const fn after(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Complete => Self::Completed,
+            Verdict::Fail => Self::Failed,
+            Verdict::Stop | Verdict::Kill => Self::Stopped,
+            Verdict::Hold | Verdict::Ask | Verdict::Recover => Self::Held,
+            Verdict::Continue | Verdict::Warn | Verdict::Retry => Self::Running,
+        }
+    }
+
+    /// Whether nothing is done for the run until somebody resumes it.
+    pub const fn is_halted(self) -> bool {
+        matches!(self, Self::Held | Self::Stopped | Self::Completed | Self::Failed)
+    }
+}
+
+impl std::fmt::Display for RunStatus {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for RunStatus {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(())
+    }
+}
+
+/// Where a run stands. Its JSON is `state.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    pub run_id: RunId,
+    pub run_status: RunStatus,
+    /// None while it runs.
+    pub stop_reason: Option<StopReason>,
+    pub stopped_at: Option<Timestamp>,
+    pub resumable: bool,
+    pub resume_from: ResumeFrom,
+    pub statistics: Statistics,
+    pub policy_hash: String,
+}
+
+/// Why a run halted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopReason {
+    pub code: String,
+    /// The type of the condition that was met, or its name in the dialect of the policy.
+    pub condition: Option<String>,
+    pub value: Option<f64>,
+    pub threshold: Option<f64>,
+    pub message: String,
+    pub diagnosis: String,
+    pub exit_code: u8,
+}
+
+/// Where the run goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeFrom {
+    pub iteration: u64,
+    /// The first unit that is not finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    pub total_units: u64,
+    pub units_attempted: u64,
+    pub units_approved: u64,
+    pub units_rejected: u64,
+    pub units_failed: u64,
+    pub units_remaining: u64,
+    pub total_attempts: u64,
+    pub retry_rate: f64,
+    pub reject_rate: f64,
+    pub consecutive_fails: u64,
+    pub iterations: u64,
+    pub tokens: u64,
+    pub cost_usd: f64,
+    pub cost_known: bool,
+    /// As people read it: `52m 10s`.
+    pub active_time: String,
+    pub active_ms: u64,
+}
+
+impl RunState {
+    /// Where a run stands that goes on.
+    pub fn going_on(run: RunId, status: RunStatus, engine: &Engine) -> Self {
+        Self {
+            run_id: run,
+            run_status: status,
+            stop_reason: None,
+            stopped_at: None,
+            resumable: true,
+            resume_from: ResumeFrom::of(engine),
+            statistics: Statistics::of(engine),
+            policy_hash: engine.policy_hash().to_owned(),
+        }
+    }
+
+    /// Where a run stands that a decision halts.
+    pub fn halted(run: RunId, status: RunStatus, decision: &Decision, engine: &Engine) -> Self {
+        Self {
+            stop_reason: Some(StopReason::of(run, decision, engine)),
+            stopped_at: Some(decision.decided_at),
+            resumable: status != RunStatus::Completed,
+            ..Self::going_on(run, status, engine)
+        }
+    }
+
+    /// The older names of the pipeline dialect, in which units are frames.
+    pub fn pipeline_form(&self) -> Json {
+        let numbers = &self.statistics;
+        json!({
+            "run_id": self.run_id,
+            "run_status": self.run_status,
+            "stop_reason": self.stop_reason,
+            "stopped_at": self.stopped_at,
+            "resumable": self.resumable,
+            "resume_from_frame": self.resume_from.index,
+            "statistics": {
+                "total_frames": numbers.total_units,
+                "frames_attempted": numbers.units_attempted,
+                "frames_approved": numbers.units_approved,
+                "frames_rejected": numbers.units_rejected,
+                "frames_failed": numbers.units_failed,
+                "frames_remaining": numbers.units_remaining,
+                "total_attempts": numbers.total_attempts,
+                "retry_rate": numbers.retry_rate,
+                "reject_rate": numbers.reject_rate,
+                "consecutive_fails": numbers.consecutive_fails,
+            },
+            "policy_hash": self.policy_hash,
+        })
+    }
+}
+
+impl StopReason {
+    fn of(run: RunId, decision: &Decision, engine: &Engine) -> Self {
+        let code = decision.reason.clone().unwrap_or_default();
+        let values = values(run, decision, engine);
+        Self {
+            condition: condition_name(decision, engine.policy()),
+            value: decision.value,
+            threshold: decision.threshold,
+            message: decision.message.clone(),
+            diagnosis: engine.policy().reason(&code).diagnosis(&values),
+            exit_code: decision.exit_code(engine.policy()),
+            code,
+        }
+    }
+}
+
+impl ResumeFrom {
+    fn of(engine: &Engine) -> Self {
+        let facts = engine.facts();
+        let unit = facts.first_unfinished_unit();
+        Self {
+            iteration: facts.iterations + 1,
+            unit: unit.map(|(id, _)| id.to_owned()),
+            index: unit.and_then(|(_, index)| index).or_else(|| facts.units.first_open_index()),
+        }
+    }
+}
+
+impl Statistics {
+    fn of(engine: &Engine) -> Self {
+        let view = engine.view();
+        let (facts, units) = (view.facts, &view.facts.units);
+        let total = units.total.unwrap_or(units.attempted);
+        let finished = units.approved + units.rejected + units.failed;
+        Self {
+            total_units: total,
+            units_attempted: units.attempted,
+            units_approved: units.approved,
+            units_rejected: units.rejected,
+            units_failed: units.failed,
+            units_remaining: total.saturating_sub(finished),
+            total_attempts: units.attempts,
+            retry_rate: facts.retry_rate(),
+            reject_rate: facts.reject_rate(),
+            consecutive_fails: units.consecutive_fails,
+            iterations: facts.iterations,
+            tokens: facts.spent.tokens(false),
+            cost_usd: facts.spent.cost_usd(),
+            cost_known: facts.spent.cost_known,
+            active_time: words::duration(view.now.active),
+            active_ms: crate::time::millis(view.now.active),
+        }
+    }
+}
+
+/// What is known of the run, to be filled into the reason's texts.
+pub fn values(run: RunId, decision: &Decision, engine: &Engine) -> Values {
+    let figures = Figures::of(decision, engine.policy());
+    let mut values = Values::new()
+        .with("run", run)
+        .with("iterations", engine.facts().iterations)
+        .with("detail", detail(decision, engine));
+    if let Some(value) = decision.value {
+        values = values.with("value", figures.text(value));
+    }
+    if let Some(threshold) = decision.threshold {
+        values = values.with("threshold", figures.text(threshold));
+        values = values.with("raised", figures.raised(threshold));
+    }
+    values
+}
+
+/// What the world said: the last error where the reason is one, else the decision's own words.
+fn detail(decision: &Decision, engine: &Engine) -> String {
+    let error = engine.facts().errors.last.as_ref().map(|error| error.message.as_str());
+    match (decision.reason.as_deref(), error) {
+        (Some("error" | "critical_failure"), Some(message)) => message.to_owned(),
+        _ => decision.message.trim_end_matches('.').to_owned(),
+    }
+}
+
+/// How the figures of a condition are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Figures {
+    Count,
+    /// A count whose reason has other meters too, so that it names its unit.
+    Iterations,
+    Milliseconds,
+    Dollars,
+    Share,
+}
+
+impl Figures {
+    fn of(decision: &Decision, policy: &Policy) -> Self {
+        let index = decision.rule.as_ref().map_or(usize::MAX, |rule| rule.index);
+        match policy.all_rules().nth(index).map(|rule| &rule.when) {
+            Some(Condition::NoProgress(_)) => Self::Iterations,
+            Some(
+                Condition::MaxDuration(_)
+                | Condition::Stagnation(_)
+                | Condition::Cooldown(_)
+                | Condition::Unresolved(_),
+            ) => Self::Milliseconds,
+            Some(Condition::MaxCost(_)) => Self::Dollars,
+            Some(
+                Condition::ContextUsage(_)
+                | Condition::RetryRate(_)
+                | Condition::RejectRate(_)
+                | Condition::ErrorRate(_)
+                | Condition::Health(_)
+                | Condition::TopicDrift(_)
+                | Condition::DiminishingReturns(_)
+                | Condition::Quota(_),
+            ) => Self::Share,
+            _ => Self::Count,
+        }
+    }
+
+    fn text(self, figure: f64) -> String {
+        match self {
+            Self::Count => words::grouped(whole(figure)),
+            Self::Iterations => words::counted(whole(figure), "iteration", "iterations"),
+            Self::Milliseconds => words::duration(Duration::from_millis(whole(figure))),
+            Self::Dollars => words::dollars(figure),
+            Self::Share => words::percent(figure),
+        }
+    }
+
+    /// A limit that leaves room again, as `--raise` takes it.
+    fn raised(self, threshold: f64) -> String {
+        match self {
+            Self::Count | Self::Iterations => whole(threshold * 2.0).to_string(),
+            Self::Milliseconds => {
+                words::duration(Duration::from_millis(whole(threshold * 2.0))).replace(' ', "")
+            }
+            Self::Dollars => (threshold * 2.0).to_string(),
+            Self::Share => f64::midpoint(threshold, 1.0).to_string(),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures are not negative, and `as` holds large ones at the border"
+)]
+fn whole(figure: f64) -> u64 {
+    figure.round() as u64
+}
+
+/// The type of the condition that was met; in the pipeline dialect by the name that its users know.
+fn condition_name(decision: &Decision, policy: &Policy) -> Option<String> {
+    let rule = policy.all_rules().nth(decision.rule.as_ref()?.index)?;
+    let name = rule.when.type_name();
+    Some(match policy.dialect {
+        Some(Dialect::Pipeline) => name.to_uppercase(),
+        _ => name.to_owned(),
+    })
+}

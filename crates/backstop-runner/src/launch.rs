@@ -1,0 +1,37 @@
+//! How a run is started, and started again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What `run` was told that is not in the policy. Kept with the run for `resume`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    pub command: Vec<String>,
+    pub cwd: PathBuf,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// A single iteration.
+    #[serde(default)]
+    pub once: bool,
+    /// How often the run may resume by itself.
+    #[serde(default)]
+    pub auto_resume: u32,
+    #[serde(default)]
+    pub total_units: Option<u64>,
+    #[serde(default)]
+    pub stdin: Stdin,
+}
+
+/// What every iteration reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    #[default]
+    Nothing,
+    /// A file, read anew for every iteration.
+    File(PathBuf),
+    /// What was piped into `run`, kept in the run's folder.
+    Kept,
+}

@@ -1,0 +1,15 @@
+//! Runs a loop: starts the command, reads what it says, asks the engine, and stops the whole tree.
+//!
+//! One dispatcher owns the state and sees everything that happens, one thing at a time. Others own
+//! one thing each and speak to it by messages: the process tree, the output, probes, the socket.
+
+pub mod capture;
+pub mod clock;
+pub mod launch;
+pub mod probe;
+pub mod progress;
+pub mod report;
+pub mod side_command;
+pub mod socket;
+pub mod tree;
+pub mod verify;

@@ -1,0 +1,38 @@
+//! Who may write a run's journal.
+
+use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The right to write one run's journal, until another epoch begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub run: RunId,
+    /// Counts the holders. Every append names it, so that a holder whose time is over can't write.
+    pub epoch: u64,
+}
+
+/// A process that supervises a run, so that others can tell whether it lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub host: String,
+    pub boot_id: String,
+    /// The supervisor, and the outer process around it.
+    pub pid: u32,
+    pub outer_pid: u32,
+    /// When the supervisor was started, in the kernel's ticks since boot: a pid may be used again.
+    pub start_ticks: u64,
+    pub outer_start_ticks: u64,
+    /// The run's control group, where there is one.
+    pub cgroup: Option<String>,
+}
+
+/// A lease as it is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRecord {
+    pub lease: Lease,
+    pub holder: Holder,
+    pub expires_at: Timestamp,
+    /// Given back: nobody supervises the run.
+    pub released: bool,
+}

@@ -1,0 +1,114 @@
+//! Remembers runs: their journals, decisions, policies and leases.
+//!
+//! [`Store`] is the one interface; an engine behind it passes the conformance suite. What was
+//! acknowledged is on disk. Nobody but the holder of a run's lease writes its journal.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
+
+mod error;
+mod home;
+mod journal;
+mod lease;
+mod location;
+mod record;
+mod sqlite;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use error::StoreError;
+pub use home::{Home, RunFolder};
+pub use lease::{Holder, Lease, LeaseRecord};
+pub use location::Location;
+pub use record::{
+    Batch, DecisionRecord, Health, InboxMessage, NewEvent, Run, RunFilter, RunUpdate, Snapshot,
+    StoredEvent, StoredPolicy, Unsupervised, Writer,
+};
+
+/// Where runs are remembered.
+///
+/// Methods put the resource first, so that one search finds every operation on a thing.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Keeps a policy by its hash. The same one again changes nothing.
+    async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError>;
+
+    async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError>;
+
+    /// Creates a run. Its policy must be there.
+    async fn run_create(&self, run: &Run) -> Result<(), StoreError>;
+
+    async fn run_fetch(&self, run: RunId) -> Result<Option<Run>, StoreError>;
+
+    /// Runs that a filter lets through, newest first.
+    async fn run_list(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;
+
+    /// Takes the lease on a run: the next epoch. Refused with [`StoreError::LeaseHeld`] while
+    /// another holder's is valid, unless `even_if_held_by` names the epoch of a holder that the
+    /// caller knows to be dead.
+    async fn lease_acquire(
+        &self,
+        run: RunId,
+        holder: &Holder,
+        duration: Duration,
+        even_if_held_by: Option<u64>,
+    ) -> Result<Lease, StoreError>;
+
+    /// Prolongs a lease; [`StoreError::Fenced`] if another epoch has begun.
+    async fn lease_renew(&self, lease: &Lease, duration: Duration) -> Result<(), StoreError>;
+
+    /// Gives a lease back. Harmless if another epoch has begun.
+    async fn lease_release(&self, lease: &Lease) -> Result<(), StoreError>;
+
+    async fn lease_fetch(&self, run: RunId) -> Result<Option<LeaseRecord>, StoreError>;
+
+    /// Appends to a journal, and whatever goes with it, in one transaction that is on disk when
+    /// this returns. All or nothing. [`StoreError::Fenced`] if the writer's epoch is over.
+    async fn append(&self, batch: &Batch) -> Result<(), StoreError>;
+
+    /// Appends to the journal of a run that has no supervisor, in one immediate transaction:
+    /// reads the run, its snapshot and the events after it, lets `decide` say what follows, writes.
+    /// [`StoreError::LeaseHeld`] if somebody supervises the run.
+    async fn append_unsupervised(
+        &self,
+        run: RunId,
+        decide: Box<dyn FnOnce(Unsupervised) -> Batch + Send>,
+    ) -> Result<(), StoreError>;
+
+    /// Events after a sequence number, in order.
+    async fn event_list(
+        &self,
+        run: RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// The last snapshot of a run's facts.
+    async fn snapshot_fetch(&self, run: RunId) -> Result<Option<Snapshot>, StoreError>;
+
+    /// Decisions of a run, oldest first.
+    async fn decision_list(&self, run: RunId) -> Result<Vec<DecisionRecord>, StoreError>;
+
+    /// Leaves a message for a run's supervisor, for those who can't reach its socket. Answers with
+    /// the message's number.
+    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError>;
+
+    /// Messages that have no answer yet, oldest first.
+    async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError>;
+
+    async fn inbox_answer(&self, message: i64, answer: &str) -> Result<(), StoreError>;
+
+    /// The answer to a message; none as long as there is none.
+    async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError>;
+
+    /// Removes the journals of runs that halted before a time, and answers with their names. What
+    /// is known of the runs themselves stays.
+    async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError>;
+
+    /// Looks the whole store over.
+    async fn health(&self) -> Result<Health, StoreError>;
+}

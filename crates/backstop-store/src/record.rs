@@ -1,0 +1,153 @@
+//! What the tables hold.
+
+use std::collections::BTreeMap;
+
+use backstop_core::id::RunId;
+use backstop_core::state::RunStatus;
+use backstop_core::time::Timestamp;
+use serde_json::Value as Json;
+
+use crate::lease::Lease;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub cwd: String,
+    pub command: Vec<String>,
+    pub labels: BTreeMap<String, String>,
+    /// The policy in force now.
+    pub policy_hash: String,
+    pub status: RunStatus,
+    /// `state.json` as of the last change of status.
+    pub state: Json,
+    /// How to start it again; the runner's own.
+    pub launch: Json,
+    /// False for a run of `begin`, `emit` and `end`.
+    pub supervised: bool,
+    /// The journal was removed by age.
+    pub pruned: bool,
+}
+
+/// Which runs are meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFilter {
+    /// Names that begin like this.
+    pub prefix: Option<String>,
+    /// Started in this directory.
+    pub cwd: Option<String>,
+    pub statuses: Vec<RunStatus>,
+    /// All of these.
+    pub labels: BTreeMap<String, String>,
+    pub limit: Option<u32>,
+}
+
+/// A policy as it was pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPolicy {
+    pub hash: String,
+    pub label: Option<String>,
+    /// The effective policy as canonical JSON: loading it gives the policy with this hash.
+    pub json: String,
+    /// The text as its author wrote it, and where from.
+    pub source: Option<String>,
+    pub source_name: String,
+    pub put_by: String,
+    pub put_at: Timestamp,
+}
+
+/// An event that is not yet in the journal. Its body is the line of JSON, sequence number and all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+/// An event of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub seq: u64,
+    pub body: String,
+}
+
+/// A run's facts after an event, to go on from without reading the whole journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub seq: u64,
+    pub facts: String,
+}
+
+/// A decision that was journalled, whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionRecord {
+    /// Of its event in the journal.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub verdict: String,
+    pub reason: Option<String>,
+    pub policy_hash: String,
+    /// The decision object.
+    pub body: String,
+}
+
+/// What changes about a run beside its journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunUpdate {
+    pub at: Timestamp,
+    pub status: RunStatus,
+    pub state: Json,
+    pub policy_hash: String,
+}
+
+/// Who appends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writer {
+    Supervisor(Lease),
+    /// For a run without one; only inside [`crate::Store::append_unsupervised`].
+    Unsupervised,
+}
+
+/// What is appended at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    pub run: RunId,
+    pub writer: Writer,
+    pub events: Vec<NewEvent>,
+    pub decisions: Vec<DecisionRecord>,
+    pub snapshot: Option<Snapshot>,
+    pub update: Option<RunUpdate>,
+}
+
+/// What an append without a supervisor starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unsupervised {
+    pub run: Run,
+    pub policy: StoredPolicy,
+    pub snapshot: Option<Snapshot>,
+    /// After the snapshot.
+    pub events: Vec<StoredEvent>,
+}
+
+/// A message for a supervisor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxMessage {
+    pub number: i64,
+    pub body: String,
+}
+
+/// How a store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub place: String,
+    pub engine: String,
+    pub schema: i64,
+    pub bytes: u64,
+    pub runs: u64,
+    pub events: u64,
+    /// What is wrong; empty if nothing is.
+    pub problems: Vec<String>,
+}

@@ -5,9 +5,12 @@
 
 pub mod capture;
 pub mod clock;
+mod git;
+pub mod keep;
 pub mod launch;
 pub mod probe;
 pub mod progress;
+mod regular_file;
 pub mod report;
 pub mod side_command;
 pub mod socket;

@@ -301,7 +301,8 @@ fn failure(words: &[&str], outcome: &SideOutcome) -> GitError {
         return GitError::TimedOut { command };
     }
     let stderr = String::from_utf8_lossy(&outcome.stderr);
-    let line = stderr.lines().find(|line| line.starts_with("error: ") || line.starts_with("fatal: "));
+    let line =
+        stderr.lines().find(|line| line.starts_with("error: ") || line.starts_with("fatal: "));
     let line = line.or_else(|| stderr.lines().next()).unwrap_or("it gave no reason");
     let message = line.trim_start_matches("error: ").trim_start_matches("fatal: ").to_owned();
     GitError::Failed { command, message }

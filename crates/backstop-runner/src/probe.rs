@@ -27,7 +27,6 @@ use script_question::ScriptQuestion;
 
 /// The questions of a policy about files and scripts, with the answers given so far.
 pub struct Probes {
-    tree: Rc<Tree>,
     cwd: PathBuf,
     questions: Vec<Question>,
     running: Vec<Running>,
@@ -78,18 +77,8 @@ impl Probes {
         cwd: &Path,
         tree: Rc<Tree>,
     ) -> Self {
-        Self::with_watch(questions, cwd, tree, FileWatch::new)
-    }
-
-    fn with_watch<'a>(
-        questions: impl IntoIterator<Item = &'a Condition>,
-        cwd: &Path,
-        tree: Rc<Tree>,
-        watch: impl FnOnce() -> FileWatch,
-    ) -> Self {
         let mut known = BTreeSet::new();
-        let mut asked = Vec::new();
-        for condition in questions {
+        let asked = questions.into_iter().filter_map(|condition| {
             let subject = match condition {
                 Condition::FileCreated(file) => {
                     Subject::File(Arc::new(FileQuestion::created(file)))
@@ -98,19 +87,19 @@ impl Probes {
                     Subject::File(Arc::new(FileQuestion::contains(file)))
                 }
                 Condition::CustomScript(script) => {
-                    Subject::Script(Rc::new(ScriptQuestion::new(script, cwd)))
+                    Subject::Script(Rc::new(ScriptQuestion::new(script, cwd, Rc::clone(&tree))))
                 }
-                _ => continue,
+                _ => return None,
             };
             let key = condition.key();
-            if known.insert(key.clone()) {
-                let (told, wanted, due) = (None, None, None);
-                asked.push(Question { key, subject, told, has_warned: false, wanted, due });
-            }
-        }
+            known.insert(key.clone()).then(|| Question::new(key, subject))
+        });
+        Self::with_watch(asked.collect(), cwd, FileWatch::new)
+    }
+
+    fn with_watch(asked: Vec<Question>, cwd: &Path, watch: impl FnOnce() -> FileWatch) -> Self {
         let has_files = asked.iter().any(|question| matches!(question.subject, Subject::File(_)));
         Self {
-            tree,
             cwd: cwd.to_owned(),
             questions: asked,
             running: Vec::new(),
@@ -217,8 +206,8 @@ impl Probes {
                     })
                 }
                 Subject::Script(script) => {
-                    let (script, tree) = (Rc::clone(script), Rc::clone(&self.tree));
-                    Box::pin(async move { script.run(&tree).await })
+                    let script = Rc::clone(script);
+                    Box::pin(async move { script.run().await })
                 }
             };
             self.running.push(Running { question: index, started: Instant::now(), answer });
@@ -277,6 +266,12 @@ impl std::fmt::Debug for Probes {
             .field("questions", &self.questions.len())
             .field("running", &self.running.len())
             .finish_non_exhaustive()
+    }
+}
+
+impl Question {
+    fn new(key: String, subject: Subject) -> Self {
+        Self { key, subject, told: None, has_warned: false, wanted: None, due: None }
     }
 }
 

@@ -20,8 +20,7 @@ pub async fn verify(
     cancel: impl Future<Output = ()>,
 ) -> Option<Verification> {
     let mut command = SideCommand::new(Invocation::from(&settings.command), cwd);
-    command.env =
-        env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
+    command.env = env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
     command.timeout = settings.timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.0);
     command.merge_streams = true;
     let outcome = command.run(tree, cancel).await;

@@ -43,11 +43,12 @@ impl FileWatch {
     pub(super) fn new() -> Self {
         let changes = Arc::new(Changes::default());
         let heard = Arc::clone(&changes);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
-            Ok(event) => heard.take_in(&event),
-            // What was missed is unknown.
-            Err(_) => heard.touch_all(),
-        });
+        let watcher =
+            notify::recommended_watcher(move |event: notify::Result<Event>| match event {
+                Ok(event) => heard.take_in(&event),
+                // What was missed is unknown.
+                Err(_) => heard.touch_all(),
+            });
         let this = Self { armed: Mutex::default(), changes };
         {
             let mut armed = lock(&this.armed);
@@ -186,10 +187,9 @@ impl Changes {
 fn is_gone(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::PathNotFound => true,
-        ErrorKind::Io(error) => matches!(
-            error.kind(),
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-        ),
+        ErrorKind::Io(error) => {
+            matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+        }
         _ => false,
     }
 }
@@ -208,10 +208,19 @@ fn refused(folder: &Path, error: &notify::Error) -> String {
 fn is_remote(folder: &Path) -> bool {
     /// AFS, Ceph, CIFS, FUSE, NFS, SMB, SMB 2 and 9P, as `statfs(2)` names them.
     const REMOTE: &[u32] = &[
-        0x5346_414F, 0x00C3_6400, 0xFF53_4D42, 0x6573_5546, 0x6969, 0x517B, 0xFE53_4D42, 0x0102_1997,
+        0x5346_414F,
+        0x00C3_6400,
+        0xFF53_4D42,
+        0x6573_5546,
+        0x6969,
+        0x517B,
+        0xFE53_4D42,
+        0x0102_1997,
     ];
     rustix::fs::statfs(folder).is_ok_and(|file_system| {
-        REMOTE.iter().any(|remote| i64::from(*remote) == i64::from(file_system.f_type) & 0xFFFF_FFFF)
+        REMOTE
+            .iter()
+            .any(|remote| i64::from(*remote) == i64::from(file_system.f_type) & 0xFFFF_FFFF)
     })
 }
 

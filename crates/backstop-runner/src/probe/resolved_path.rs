@@ -22,8 +22,7 @@ impl ResolvedPath {
     /// # Errors
     /// Links lead in a circle.
     pub(super) fn follow(start: &Path, path: &Path) -> io::Result<Self> {
-        let mut this =
-            Self { path: start.to_owned(), folders: Vec::new(), steps: BTreeSet::new() };
+        let mut this = Self { path: start.to_owned(), folders: Vec::new(), steps: BTreeSet::new() };
         let mut left = VecDeque::new();
         put_before(&mut left, path);
         let (mut exists, mut links) = (true, 0);

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use backstop_core::condition::CustomScript;
@@ -17,10 +18,11 @@ pub(super) struct ScriptQuestion {
     pub(super) name: String,
     pub(super) every: Option<Duration>,
     command: SideCommand,
+    tree: Rc<Tree>,
 }
 
 impl ScriptQuestion {
-    pub(super) fn new(script: &CustomScript, cwd: &Path) -> Self {
+    pub(super) fn new(script: &CustomScript, cwd: &Path, tree: Rc<Tree>) -> Self {
         let words = std::iter::once(script.script.0.as_str())
             .chain(script.args.iter().map(String::as_str))
             .map(Into::into);
@@ -32,10 +34,11 @@ impl ScriptQuestion {
             name: script.script.0.clone(),
             every: script.every.map(|every| every.0),
             command,
+            tree,
         }
     }
 
-    pub(super) async fn run(&self, tree: &Tree) -> Answer {
+    pub(super) async fn run(&self) -> Answer {
         let mut command = self.command.clone();
         // It may have been written since the last time, so it is looked for each time.
         if let Invocation::Program(words) = &mut command.invocation {
@@ -44,7 +47,7 @@ impl ScriptQuestion {
                 words[0] = here.into();
             }
         }
-        self.answer(command.run(tree, pending()).await)
+        self.answer(command.run(&self.tree, pending()).await)
     }
 
     fn answer(&self, outcome: SideOutcome) -> Answer {
@@ -58,10 +61,7 @@ impl ScriptQuestion {
             return Answer::unknown("nobody can tell how it ended");
         };
         let printed = last_lines(&outcome.stdout, DETAIL_CHARACTERS);
-        Answer {
-            met: Some(exit.code == Some(0)),
-            detail: (!printed.is_empty()).then_some(printed),
-        }
+        Answer { met: Some(exit.code == Some(0)), detail: (!printed.is_empty()).then_some(printed) }
     }
 }
 

@@ -25,7 +25,10 @@ impl Seen {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (String::new(), None),
             Err(error) => (
                 String::new(),
-                Some(format!("what was seen before can't be read from `{}`: {error}", file.display())),
+                Some(format!(
+                    "what was seen before can't be read from `{}`: {error}",
+                    file.display()
+                )),
             ),
         };
         // A crash can leave half a line at the end. It equals nothing, so it does no harm, but
@@ -49,9 +52,10 @@ impl Seen {
     /// What was seen of a kind.
     pub(super) fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let of_kind = move |line: &&String| line.starts_with(kind);
-        self.lines.range(kind.to_owned()..).take_while(of_kind).filter_map(move |line| {
-            line.strip_prefix(kind).and_then(|rest| rest.strip_prefix(' '))
-        })
+        self.lines
+            .range(kind.to_owned()..)
+            .take_while(of_kind)
+            .filter_map(move |line| line.strip_prefix(kind).and_then(|rest| rest.strip_prefix(' ')))
     }
 
     /// Writes down what is new; says once if that is impossible.

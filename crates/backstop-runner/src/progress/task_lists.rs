@@ -169,10 +169,20 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_a_box_is_none() {
-        for text in
-            ["[ ] no list", "-[ ] no space", "- [y] else", "- [x](link)", "- [] empty", "- [xx] b",
-             "-", "- [", "1 [ ] a", "1234567890. [ ] a", "- [é] a", "text - [ ] a"]
-        {
+        for text in [
+            "[ ] no list",
+            "-[ ] no space",
+            "- [y] else",
+            "- [x](link)",
+            "- [] empty",
+            "- [xx] b",
+            "-",
+            "- [",
+            "1 [ ] a",
+            "1234567890. [ ] a",
+            "- [é] a",
+            "text - [ ] a",
+        ] {
             assert_eq!(boxes(text).0, 0, "{text}");
         }
     }

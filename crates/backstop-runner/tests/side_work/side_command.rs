@@ -88,8 +88,10 @@ fn a_flood_is_cut_and_does_not_block_the_writer() {
 #[test]
 fn a_time_out_ends_the_group_politely() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command =
-        shell("trap 'echo polite; exit 7' TERM; echo up; while :; do sleep 0.01; done", folder.path());
+    let mut command = shell(
+        "trap 'echo polite; exit 7' TERM; echo up; while :; do sleep 0.01; done",
+        folder.path(),
+    );
     command.timeout = Duration::from_millis(300);
     let outcome = run(&command);
     assert!(outcome.timed_out && !outcome.is_success());
@@ -100,10 +102,8 @@ fn a_time_out_ends_the_group_politely() {
 #[test]
 fn one_that_ignores_the_signal_is_killed_with_its_group() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = shell(
-        "trap '' TERM; sleep 100 & echo $! >pid; while :; do sleep 1; done",
-        folder.path(),
-    );
+    let mut command =
+        shell("trap '' TERM; sleep 100 & echo $! >pid; while :; do sleep 1; done", folder.path());
     command.timeout = Duration::from_millis(300);
     let outcome = run(&command);
     assert!(outcome.timed_out);

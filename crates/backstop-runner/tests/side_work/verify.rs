@@ -49,9 +49,7 @@ fn one_that_can_not_be_started_failed_and_says_why() {
 fn a_cancelled_one_says_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings("command = 'sleep 100'");
-    let verified = on_a_runtime(async {
-        verify(&settings, &tree(), folder.path(), &[], ready(())).await
-    });
+    let verified =
+        on_a_runtime(async { verify(&settings, &tree(), folder.path(), &[], ready(())).await });
     assert_eq!(verified, None);
 }
-

@@ -6,10 +6,13 @@
 pub mod ancestry;
 pub mod capture;
 pub mod clock;
+mod git;
+pub mod keep;
 pub mod launch;
 pub mod outer;
 pub mod probe;
 pub mod progress;
+mod regular_file;
 pub mod report;
 pub mod side_command;
 pub mod signals;

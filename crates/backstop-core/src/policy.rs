@@ -19,6 +19,7 @@ mod explain;
 mod implied;
 mod lint;
 mod preset;
+mod raisable;
 mod rule;
 mod schema;
 mod settings;
@@ -27,6 +28,7 @@ pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
 pub use preset::Preset;
+pub use raisable::{LimitKind, Raisable};
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
 pub use settings::{

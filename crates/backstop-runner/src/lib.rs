@@ -5,11 +5,16 @@
 
 pub mod capture;
 pub mod clock;
+pub mod journalled;
 pub mod launch;
 pub mod probe;
 pub mod progress;
+pub mod raise;
 pub mod report;
+pub mod resolve;
 pub mod side_command;
 pub mod socket;
+pub mod supervision;
 pub mod tree;
+pub mod unsupervised;
 pub mod verify;

@@ -142,12 +142,13 @@ async fn accept(
     mut closing: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let told = closing.clone();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < most => {
                     let serving =
-                        connection::serve(stream, door, Arc::clone(&settings), closing.clone());
+                        connection::serve(stream, door, Arc::clone(&settings), told.clone());
                     connections.spawn(serving);
                 }
                 Ok((stream, _)) => connection::turn_away(&stream),
@@ -155,7 +156,7 @@ async fn accept(
                 Err(_) => tokio::time::sleep(AFTER_ACCEPT_ERROR).await,
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            _ = closing.wait_for(|closing| *closing) => break,
+            () = connection::closed(&mut closing) => break,
         }
     }
     while connections.join_next().await.is_some() {}

@@ -401,6 +401,11 @@ impl Facts {
         self.exit_code
     }
 
+    /// How many errors came in a row.
+    pub fn consecutive_errors(&self) -> u64 {
+        self.errors.consecutive
+    }
+
     /// Whether the provider took no more when the worker last spoke of it.
     pub fn is_rate_limited(&self) -> bool {
         self.worker.is_rate_limited()

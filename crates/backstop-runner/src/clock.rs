@@ -47,3 +47,50 @@ impl Clock {
 pub fn wall_time() -> Timestamp {
     Timestamp::from_jiff(jiff::Timestamp::now())
 }
+
+/// How long the machine has slept since it was started.
+pub fn time_asleep() -> Duration {
+    asleep::total()
+}
+
+#[cfg(target_os = "linux")]
+mod asleep {
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+
+    /// One clock stands still in sleep, the other does not.
+    pub fn total() -> Duration {
+        let boot = duration(clock_gettime(ClockId::Boottime));
+        boot.saturating_sub(duration(clock_gettime(ClockId::Monotonic)))
+    }
+
+    fn duration(time: Timespec) -> Duration {
+        Duration::try_from(time).unwrap_or_default()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod asleep {
+    pub fn total() -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn active_time_stands_still_while_paused() {
+        let mut clock = Clock::resumed(Duration::from_secs(60));
+        assert!(clock.active() >= Duration::from_secs(60));
+        clock.pause();
+        clock.pause();
+        let paused = clock.active();
+        assert_eq!(clock.active(), paused);
+        assert!(!clock.is_running());
+        clock.run_on();
+        assert!(clock.is_running() && clock.active() >= paused);
+    }
+}

@@ -8,6 +8,9 @@ use backstop_core::diagnostic::Diagnostic;
 use backstop_core::document::{MAX_BYTES, Syntax};
 use backstop_core::policy::{Loaded, Policy, Preset};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+
 use crate::diagnostics;
 use crate::error::Error;
 
@@ -89,34 +92,93 @@ pub fn usable_policy(named: Option<&str>, colour: bool) -> Result<Source, Error>
     policy(named)?.map_err(|refused| Error::Policy(refused.render(colour)))
 }
 
-fn preset_named(name: &str) -> Result<Source, Error> {
-    let Some(preset) = Preset::named(name) else {
+/// The preset with this name.
+pub fn preset(name: &str) -> Result<Preset, Error> {
+    Preset::named(name).ok_or_else(|| {
         let names = Preset::ALL.map(Preset::name);
         let hint = match backstop_core::diagnostic::nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("presets: {}", names.join(", ")),
         };
-        return Err(Error::Usage(format!("unknown preset `{name}`\n\nhint: {hint}")));
-    };
+        Error::Usage(format!("unknown preset `{name}`\n\nhint: {hint}"))
+    })
+}
+
+fn preset_named(name: &str) -> Result<Source, Error> {
+    let preset = preset(name)?;
     let loaded = Loaded::from(Policy::preset(preset));
     Ok(Source { loaded, name: format!("preset:{}", preset.name()), text: None })
 }
 
 fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
-    let bytes = read(path)?;
-    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
-    let text = || String::from_utf8_lossy(&bytes).into_owned();
-    let syntax = extension
-        .and_then(Syntax::from_extension)
-        .unwrap_or_else(|| Syntax::detect(&String::from_utf8_lossy(&bytes)));
-    Ok(match Policy::load(&bytes, syntax) {
-        Ok(loaded) => Ok(Source { loaded, name: shown(path).to_owned(), text: Some(text()) }),
-        Err(findings) => Err(Refused { name: shown(path).to_owned(), text: text(), findings }),
+    let document = document(path)?;
+    Ok(match Policy::load(&document.bytes, document.syntax) {
+        Ok(loaded) => {
+            let text = Some(document.text());
+            Ok(Source { loaded, name: document.name, text })
+        }
+        Err(findings) => Err(document.refused(findings)),
     })
 }
 
+/// A policy as its author wrote it.
+#[derive(Debug)]
+pub struct Document {
+    /// How it is called in messages.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub syntax: Syntax,
+}
+
+impl Document {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    pub fn refused(&self, findings: Vec<Diagnostic>) -> Refused {
+        Refused { name: self.name.clone(), text: self.text(), findings }
+    }
+}
+
+/// Reads a policy's document; its name or its content tells the syntax.
+pub fn document(path: &str) -> Result<Document, Error> {
+    let bytes = read(path)?;
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    let syntax = extension
+        .and_then(Syntax::from_extension)
+        .unwrap_or_else(|| Syntax::detect(&String::from_utf8_lossy(&bytes)));
+    Ok(Document { name: shown(path).to_owned(), bytes, syntax })
+}
+
+/// What is piped in, to its end; none where standard input is a terminal or nothing.
+///
+/// A pipe that nobody closes would be waited for in silence, so after a while `waiting` is called.
+pub fn piped(waiting: impl FnOnce()) -> io::Result<Option<Vec<u8>>> {
+    let stdin = io::stdin();
+    let kind = rustix::fs::fstat(&stdin).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    if !matches!(kind, Ok(FileType::Fifo | FileType::RegularFile | FileType::Socket)) {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let mut waiting = Some(waiting);
+    loop {
+        let readable = {
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            poll(&mut polled, Some(&PATIENCE)).is_ok_and(|count| count > 0)
+        };
+        if !readable && let Some(waiting) = waiting.take() {
+            waiting();
+        }
+        let before = bytes.len();
+        stdin.lock().by_ref().take(READ_BUFFER as u64).read_to_end(&mut bytes)?;
+        if bytes.len() - before < READ_BUFFER {
+            return Ok(Some(bytes));
+        }
+    }
+}
+
 /// `backstop.toml` in the working directory or the nearest one above.
-fn nearest_policy() -> Option<String> {
+pub fn nearest_policy() -> Option<String> {
     let here = std::env::current_dir().ok()?;
     // A link that leads nowhere is a policy that can't be read, not the absence of one.
     let is_policy = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
@@ -130,5 +192,8 @@ pub const POLICY_FILE: &str = "backstop.toml";
 
 /// The name that stands for standard input.
 pub const STDIN: &str = "-";
+
+/// How long a pipe may stay silent before somebody is told that it is waited for.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 const READ_BUFFER: usize = 64 * 1024;

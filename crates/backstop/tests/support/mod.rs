@@ -9,6 +9,7 @@ use assert_cmd::Command;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+pub mod looping;
 pub mod schema;
 
 /// The time of all decisions that show it.
@@ -91,7 +92,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    fn new(output: &Output) -> Self {
+    pub fn new(output: &Output) -> Self {
         Self {
             stdout: String::from_utf8(output.stdout.clone()).expect("UTF-8"),
             stderr: String::from_utf8(output.stderr.clone()).expect("UTF-8"),

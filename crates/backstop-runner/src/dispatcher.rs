@@ -1,0 +1,240 @@
+//! The one task that orders what happens, drives the engine, records and reports.
+//!
+//! Nothing else writes the journal or decides. Sources of events (the child's output, sockets,
+//! signals, probes, timers) own their things and send messages; [`Dispatcher::next`] takes one
+//! message at a time.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::engine::Engine;
+use backstop_core::event::{Note, Noted, RunStarted};
+use backstop_core::id::RunId;
+use backstop_core::state::RunStatus;
+use backstop_store::{Journal, Lease, RunFolder, Store, StoreError};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::capture::{Captured, Pump};
+use crate::clock::Clock;
+use crate::launch::Launch;
+use crate::probe::Probes;
+use crate::progress::ProgressSources;
+use crate::report::{Phase, Remark, Reporter, Started};
+use crate::signals::Signals;
+use crate::socket::Request;
+use crate::tree::Tree;
+
+mod between;
+mod ending;
+mod halt;
+mod happening;
+mod idle;
+mod iteration;
+mod journalling;
+mod proof;
+mod requests;
+pub(crate) mod settings;
+
+use between::Gate;
+pub use halt::Outcome;
+use happening::Happening;
+use iteration::Told;
+use journalling::Seen;
+use settings::LoopTimes;
+
+/// Everything that a run is driven with.
+pub struct Dispatcher {
+    pub(crate) run: RunId,
+    pub(crate) launch: Launch,
+    pub(crate) folder: RunFolder,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) lease: Lease,
+    pub(crate) journal: Journal,
+    pub(crate) engine: Engine,
+    /// Sequence number of the last event.
+    pub(crate) seq: u64,
+    /// Active time: stands still in holds, pauses, waits for rate limits and while stopped.
+    pub(crate) clock: Clock,
+    /// For the deadlines of an iteration: stands still only while the whole run is stopped.
+    pub(crate) timers: Clock,
+    pub(crate) times: LoopTimes,
+    pub(crate) tree: Rc<Tree>,
+    pub(crate) pump: Pump,
+    pub(crate) captured: mpsc::Receiver<Captured>,
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pub(crate) signals: Signals,
+    pub(crate) lease_lost: mpsc::Receiver<StoreError>,
+    pub(crate) probes: Probes,
+    pub(crate) progress: ProgressSources,
+    /// Some rule or setting wants to know of progress after every iteration.
+    pub(crate) progress_is_read: bool,
+    pub(crate) has_baseline: bool,
+    pub(crate) reporter: Box<dyn Reporter>,
+    /// Journalled events as lines, for those who watch by the socket.
+    pub(crate) watchers: broadcast::Sender<Arc<str>>,
+    pub(crate) report_socket: Option<PathBuf>,
+    pub(crate) seen: Seen,
+    pub(crate) phase: Phase,
+    pub(crate) paused: bool,
+    /// A person or the system wants the run to end, whatever the policy says.
+    pub(crate) ordered: Option<Order>,
+    pub(crate) resume_point: Option<String>,
+    pub(crate) snapshot_seq: u64,
+    pub(crate) retries: u32,
+    pub(crate) live: bool,
+    pub(crate) policy_name: String,
+    pub(crate) notes: Vec<String>,
+    pub(crate) verification: Option<String>,
+    pub(crate) asleep: Duration,
+    pub(crate) told: Told,
+}
+
+/// What a person or the system wants at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Order {
+    /// Nothing new starts; the iteration may finish.
+    Stop,
+    /// SIGTERM now.
+    Kill,
+    /// SIGKILL now.
+    KillNow,
+}
+
+/// Why a run could not be driven to a halt.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Nothing more can be recorded, so nothing more is done.
+    #[error("{0}; the run was ended, since it could not be recorded")]
+    Store(Arc<StoreError>),
+    #[error("{0}; the run goes on there, and its processes here were ended")]
+    LeaseLost(StoreError),
+    #[error("{0}")]
+    Output(String),
+    #[error("can't {what}: {source}")]
+    Io { what: &'static str, source: std::io::Error },
+}
+
+impl Dispatcher {
+    /// Drives the run until it halts.
+    ///
+    /// # Errors
+    /// The run could not be recorded, or is no longer ours. Its processes have been ended.
+    pub async fn run(&mut self, start: Start) -> Result<Outcome, RunError> {
+        let driven = self.drive(start).await;
+        if driven.is_err() {
+            self.abandon().await;
+        }
+        driven
+    }
+
+    async fn drive(&mut self, start: Start) -> Result<Outcome, RunError> {
+        self.announce(start).await?;
+        let mut resumptions = 0;
+        loop {
+            let decision = self.until_halted().await?;
+            let outcome = self.halt(decision).await?;
+            if !self.may_resume_alone(&outcome, resumptions) {
+                return Ok(outcome);
+            }
+            resumptions += 1;
+            match self.resume_alone(&outcome, resumptions).await? {
+                Gate::Go => {}
+                Gate::Halt(decision) => return self.halt(*decision).await,
+            }
+        }
+    }
+
+    /// Runs iterations until a decision ends the run.
+    async fn until_halted(&mut self) -> Result<Decision, RunError> {
+        let probes = self.probes.ask_all().await;
+        self.take_all(probes);
+        let mut decision = self.judged().await?;
+        loop {
+            match self.gate(decision).await? {
+                Gate::Halt(decision) => return Ok(*decision),
+                Gate::Go => {}
+            }
+            decision = self.iteration().await?;
+            if self.launch.once {
+                return Ok(self.only_once(decision));
+            }
+        }
+    }
+
+    async fn announce(&mut self, start: Start) -> Result<(), RunError> {
+        let text = self.reporter.started(&Started {
+            run: self.run,
+            launch: &self.launch,
+            engine: &self.engine,
+            containment: self.tree.containment(),
+            policy_name: &self.policy_name,
+            notes: &self.notes,
+            resumed: start != Start::New,
+        });
+        self.pump.print(text);
+        match start {
+            Start::New => {
+                self.take(RunStarted {
+                    run: self.run.to_string(),
+                    policy_hash: self.engine.policy_hash().to_owned(),
+                    command: self.launch.command.clone(),
+                    cwd: self.launch.cwd.to_string_lossy().into_owned(),
+                    labels: self.launch.labels.clone(),
+                    total_units: self.launch.total_units,
+                });
+            }
+            // What came before was journalled by whoever resumed the run.
+            Start::Resumed => {}
+        }
+        let detail = self.tree.containment().as_str().to_owned();
+        let seq = self.take(Noted { what: Note::Containment, detail });
+        self.mark(RunStatus::Running);
+        self.durable(seq).await
+    }
+
+    /// The decision of a run that was to have a single iteration.
+    fn only_once(&mut self, decision: Decision) -> Decision {
+        if RunStatus::after(decision.verdict).is_halted() {
+            return decision;
+        }
+        halt::once(decision, &self.engine)
+    }
+
+    pub(crate) fn remark(&mut self, remark: &Remark) {
+        let text = self.reporter.remark(remark);
+        self.pump.print(text);
+    }
+
+    /// What is told to every process of the run.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut pairs = vec![("BACKSTOP_RUN_ID".into(), self.run.as_str().into())];
+        pairs.push(("BACKSTOP_ITERATION".into(), self.iteration_number().to_string().into()));
+        if let Some(socket) = &self.report_socket {
+            pairs.push(("BACKSTOP_SOCKET".into(), socket.into()));
+        }
+        if let Some(point) = &self.resume_point {
+            pairs.push(("BACKSTOP_RESUME_FROM".into(), point.into()));
+        }
+        pairs
+    }
+
+    /// Writes what is left, gives the terminal back, and ends what was started.
+    pub async fn close(self) {
+        self.pump.stop();
+    }
+
+    pub(crate) async fn durable(&mut self, seq: u64) -> Result<(), RunError> {
+        self.journal.durable(seq).await.map_err(RunError::Store)
+    }
+}
+
+/// How a dispatcher begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    New,
+    Resumed,
+}

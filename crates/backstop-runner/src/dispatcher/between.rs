@@ -1,0 +1,233 @@
+//! Between two iterations: go on, wait, or halt.
+
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::event::{Resumed, Suspended};
+use backstop_core::state::RunStatus;
+use backstop_core::time::millis;
+use backstop_core::verdict::Verdict;
+
+use super::{Dispatcher, Happening, Order, Outcome, RunError};
+use crate::report::{Phase, Remark};
+use crate::signals::Signal;
+
+/// Whether the next iteration may start.
+pub(super) enum Gate {
+    Go,
+    Halt(Box<Decision>),
+}
+
+impl Dispatcher {
+    /// Waits as long as the decision, the policy and people want, then says whether to go on.
+    pub(super) async fn gate(&mut self, decision: Decision) -> Result<Gate, RunError> {
+        if let Some(end) = self.end_of(decision.clone()) {
+            return Ok(Gate::Halt(Box::new(end)));
+        }
+        if let Some(wait) = self.wait_after(&decision)
+            && let Some(end) = self.wait(wait).await?
+        {
+            return Ok(Gate::Halt(Box::new(end)));
+        }
+        if self.paused
+            && let Some(end) = self.wait_for_continuation().await?
+        {
+            return Ok(Gate::Halt(Box::new(end)));
+        }
+        match self.engine.preflight(self.clock.now()) {
+            Some(short) => {
+                self.record(&short);
+                Ok(Gate::Halt(Box::new(short)))
+            }
+            None => Ok(Gate::Go),
+        }
+    }
+
+    /// The decision that halts the run, if this one does. An order to end it does in any case.
+    fn end_of(&mut self, decision: Decision) -> Option<Decision> {
+        if RunStatus::after(decision.verdict).is_halted() {
+            return Some(decision);
+        }
+        self.ordered.map(|_| super::halt::ordered(decision, &self.engine))
+    }
+
+    /// What to wait for after a decision that lets the run go on.
+    fn wait_after(&mut self, decision: &Decision) -> Option<Wait> {
+        let facts = self.engine.facts();
+        if let Some(retry_at) = facts.rate_limited_until() {
+            let left = retry_at.since(self.clock.now().at);
+            return Some(Wait { why: "rate limit".to_owned(), left, is_active: false });
+        }
+        if decision.verdict == Verdict::Retry {
+            self.retries = self.retries.saturating_add(1);
+            let left = back_off(self.retries);
+            return Some(Wait { why: "back-off".to_owned(), left, is_active: true });
+        }
+        self.retries = 0;
+        let is_first = facts.iterations() == 0;
+        (!self.times.delay.is_zero() && !is_first).then(|| Wait {
+            why: "delay".to_owned(),
+            left: self.times.delay,
+            is_active: true,
+        })
+    }
+
+    /// Waits, and hears what happens meanwhile. A decision ends the wait and the run.
+    async fn wait(&mut self, wait: Wait) -> Result<Option<Decision>, RunError> {
+        let until = self.timers.active() + wait.left;
+        if !wait.is_active {
+            self.clock.pause();
+        }
+        let ended = loop {
+            let left = until.saturating_sub(self.timers.active());
+            if left.is_zero() {
+                break None;
+            }
+            self.phase = Phase::Waiting { why: wait.why.clone(), left: Some(left) };
+            if let Some(decision) = self.hear_while_waiting(Some(until)).await? {
+                break Some(decision);
+            }
+        };
+        self.clock.run_on();
+        Ok(ended)
+    }
+
+    /// A person wants the run to wait.
+    async fn wait_for_continuation(&mut self) -> Result<Option<Decision>, RunError> {
+        self.phase = Phase::Paused;
+        self.clock.pause();
+        self.mark(RunStatus::Paused);
+        self.remark(&Remark::Note(format!(
+            "paused; go on with `backstop pause {} --continue`",
+            self.run
+        )));
+        let ended = loop {
+            if !self.paused {
+                break None;
+            }
+            if let Some(decision) = self.hear_while_waiting(None).await? {
+                break Some(decision);
+            }
+        };
+        self.clock.run_on();
+        self.mark(RunStatus::Running);
+        Ok(ended)
+    }
+
+    async fn hear_while_waiting(
+        &mut self,
+        until: Option<Duration>,
+    ) -> Result<Option<Decision>, RunError> {
+        match self.next(None, until).await? {
+            Happening::Asked(request) => self.answer(request).await,
+            Happening::Signalled(signal) => self.signalled(signal).await,
+            Happening::Answered(answers) => self.take_all(answers),
+            Happening::Due | Happening::Captured(_) | Happening::Exited(_) => {}
+        }
+        let verdict = self.decide();
+        if RunStatus::after(verdict).is_halted() || self.ordered.is_some() {
+            let decision = self.judged().await?;
+            return Ok(self.end_of(decision));
+        }
+        Ok(None)
+    }
+
+    /// Stops everything until the run is continued: Ctrl-Z.
+    pub(super) async fn suspend(&mut self) {
+        let began = std::time::Instant::now();
+        let was_running = self.clock.is_running();
+        self.clock.pause();
+        self.timers.pause();
+        self.pump.leave_screen();
+        self.tree.stop_all();
+        self.signals.confirm_suspended();
+        loop {
+            match self.signals.next().await {
+                Signal::Suspend | Signal::Resize => {}
+                Signal::Continue => break,
+                // Ctrl-C cannot come from a stopped terminal job, but a kill can.
+                other => {
+                    self.wake(was_running, began);
+                    Box::pin(self.signalled(other)).await;
+                    return;
+                }
+            }
+        }
+        self.wake(was_running, began);
+    }
+
+    fn wake(&mut self, was_running: bool, began: std::time::Instant) {
+        self.tree.continue_all();
+        self.timers.run_on();
+        if was_running {
+            self.clock.run_on();
+        }
+        self.pump.enter_screen();
+        self.take(Suspended { ms: millis(began.elapsed()) });
+    }
+
+    /// Whether the run may go on by itself after a halt.
+    pub(super) fn may_resume_alone(&self, outcome: &Outcome, resumptions: u32) -> bool {
+        let code = outcome.decision.reason.as_deref().unwrap_or_default();
+        resumptions < self.launch.auto_resume
+            && outcome.state.resumable
+            && self.ordered.is_none()
+            && self.engine.policy().reason(code).auto_resumable()
+    }
+
+    /// Goes on after a halt without being asked, after a while.
+    pub(super) async fn resume_alone(
+        &mut self,
+        outcome: &Outcome,
+        resumptions: u32,
+    ) -> Result<Gate, RunError> {
+        let code = outcome.decision.reason.clone().unwrap_or_default();
+        let left = back_off(resumptions);
+        let of = self.launch.auto_resume;
+        self.remark(&Remark::Note(format!("resuming by itself after {code} ({resumptions} of {of})")));
+        self.clock.pause();
+        let note = format!("resumption {resumptions} of {of} by itself, after {code}");
+        let wait = Wait { why: format!("resuming after {code}"), left, is_active: false };
+        let until = self.timers.active() + wait.left;
+        while self.timers.active() < until && self.ordered.is_none() {
+            self.phase = Phase::Waiting { why: wait.why.clone(), left: Some(until.saturating_sub(self.timers.active())) };
+            match self.next(None, Some(until)).await? {
+                Happening::Asked(request) => self.answer(request).await,
+                Happening::Signalled(signal) => self.signalled(signal).await,
+                _ => {}
+            }
+        }
+        self.clock.run_on();
+        if self.ordered.is_some() {
+            let decision = self.decision();
+            return Ok(Gate::Halt(Box::new(super::halt::ordered(decision, &self.engine))));
+        }
+        self.take(Resumed { by: Some("backstop".to_owned()), note: Some(note) });
+        self.mark(RunStatus::Running);
+        Ok(Gate::Go)
+    }
+
+    /// Notes what a person or the system wants at once.
+    pub(super) fn order(&mut self, order: Order, by: &str) {
+        use backstop_core::event::{Signal as Asked, SignalKind};
+        let kind = if order == Order::Stop { SignalKind::Stop } else { SignalKind::Kill };
+        self.ordered = self.ordered.max(Some(order));
+        self.take(Asked { kind, by: by.to_owned() });
+    }
+}
+
+/// A wait between two iterations.
+struct Wait {
+    why: String,
+    left: Duration,
+    /// Active time runs on.
+    is_active: bool,
+}
+
+/// 1 s, 2 s, 4 s … at most a minute, up to a quarter more so that many runs don't come at once.
+fn back_off(attempt: u32) -> Duration {
+    let seconds = 1_u64 << attempt.saturating_sub(1).min(6);
+    let base = Duration::from_secs(seconds.min(60));
+    let chance = u32::from(crate::chance::byte());
+    base + base / 4 * chance / 255
+}

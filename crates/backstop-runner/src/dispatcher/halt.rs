@@ -1,0 +1,146 @@
+//! The halt: in an order in which a crash between any two steps loses nothing.
+
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::engine::Engine;
+use backstop_core::event::{Halted, Held, Note};
+use backstop_core::reason::ReasonCode;
+use backstop_core::state::{RunState, RunStatus};
+use backstop_core::verdict::Verdict;
+
+use super::{Dispatcher, Order, RunError};
+use crate::report::{Ended, Remark};
+use crate::tree::Signal;
+use crate::{keep, log_file};
+
+/// How a run halted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub state: RunState,
+    pub decision: Decision,
+    pub exit_code: u8,
+}
+
+impl Dispatcher {
+    /// Halts the run: nothing of it runs, the record is on disk, people are told.
+    pub(super) async fn halt(&mut self, decision: Decision) -> Result<Outcome, RunError> {
+        let status = match self.ordered {
+            Some(_) if decision.verdict != Verdict::Complete => RunStatus::Stopped,
+            _ => RunStatus::after(decision.verdict),
+        };
+        self.end_leftovers(self.times.grace.min(Duration::from_secs(1))).await;
+        let kept = self.keep_work(&decision).await;
+        let state = RunState::halted(self.run, status, &decision, &self.engine);
+        if status == RunStatus::Held {
+            self.take(Held { reason: decision.reason.clone(), until: None });
+        }
+        let seq = self.take(Halted {
+            reason: decision.reason.clone(),
+            status: Some(status.to_string()),
+            message: Some(decision.message.clone()),
+        });
+        self.update(status, &state);
+        self.durable(seq).await?;
+        self.journal.flush().await.map_err(RunError::Store)?;
+        if let Err(error) = self.folder.write_state(&state) {
+            self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
+        }
+        self.log(&state);
+        self.pump.show(Vec::new());
+        let text = self.reporter.halted(&Ended {
+            state: &state,
+            decision: Some(&decision),
+            engine: &self.engine,
+            kept: kept.as_deref(),
+            verification: self.verification.as_deref(),
+        });
+        self.pump.print(text);
+        let exit_code = decision.exit_code(self.engine.policy());
+        Ok(Outcome { state, decision, exit_code })
+    }
+
+    /// Nothing of what was started may be left.
+    pub(super) async fn end_leftovers(&mut self, grace: Duration) {
+        if !self.tree.leftovers().is_empty() {
+            self.tree.sweep(grace).await;
+        }
+    }
+
+    async fn keep_work(&mut self, decision: &Decision) -> Option<String> {
+        let iteration = self.engine.facts().iterations();
+        if iteration == 0 || self.ordered == Some(Order::KillNow) {
+            return None;
+        }
+        let message = format!("{}: {}", self.run, decision.message);
+        let tree = self.tree.clone();
+        match keep::keep(&self.launch.cwd, self.run, iteration, &message, &tree).await {
+            Ok(kept) => {
+                if let Some(name) = &kept {
+                    self.note(Note::Kept, name.clone());
+                }
+                kept
+            }
+            Err(error) => {
+                self.remark(&Remark::Warning(format!("the state of the work was not kept: {error}")));
+                None
+            }
+        }
+    }
+
+    /// One line for those who collect logs.
+    fn log(&mut self, state: &RunState) {
+        let line = log_file::run_halted(state, self.clock.now().at);
+        if let Some(text) = log_file::append(&self.folder, &line) {
+            self.remark(&Remark::Warning(text));
+        }
+    }
+
+    /// Ends everything without a record: there is no way to keep one.
+    pub(super) async fn abandon(&mut self) {
+        self.pump.show(Vec::new());
+        self.tree.signal(Signal::SIGKILL, &[]);
+        self.tree.sweep(Duration::ZERO).await;
+    }
+}
+
+/// The decision of a run that had its single iteration, when no rule ended it.
+pub(super) fn once(decision: Decision, engine: &Engine) -> Decision {
+    let succeeded = engine.facts().exit_code() == Some(0);
+    let (verdict, reason) = if succeeded {
+        (Verdict::Complete, ReasonCode::Completed)
+    } else {
+        (Verdict::Fail, ReasonCode::WorkerFailed)
+    };
+    let message = match engine.facts().exit_code() {
+        Some(0) => "The command did its work".to_owned(),
+        Some(code) => format!("The command exited with {code}"),
+        None => "The command did not end by itself".to_owned(),
+    };
+    with_reason(decision, verdict, reason, message, engine)
+}
+
+/// The decision of a run that somebody wants to end although no rule says so.
+pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
+    let message = "A stop was asked for".to_owned();
+    with_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message, engine)
+}
+
+fn with_reason(
+    decision: Decision,
+    verdict: Verdict,
+    reason: ReasonCode,
+    message: String,
+    engine: &Engine,
+) -> Decision {
+    Decision {
+        verdict,
+        reason: Some(reason.as_str().to_owned()),
+        next_step: engine.policy().reason(reason.as_str()).next_step(),
+        message,
+        rule: None,
+        value: None,
+        threshold: None,
+        ..decision
+    }
+}

@@ -1,0 +1,122 @@
+//! The next thing that happens, whatever it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::event::{Probe, Suspended};
+use backstop_store::StoreError;
+
+use super::{Dispatcher, RunError};
+use crate::capture::Captured;
+use crate::report::Status;
+use crate::signals::Signal;
+use crate::socket::Request;
+use crate::tree::{Child, Exit};
+
+/// Something that the dispatcher has to see to.
+pub(super) enum Happening {
+    Exited(Exit),
+    Captured(Captured),
+    Asked(Request),
+    Signalled(Signal),
+    Answered(Vec<Probe>),
+    /// A time has come.
+    Due,
+}
+
+impl Dispatcher {
+    /// Waits for the next thing, at most until `deadline` on the timers' clock.
+    pub(super) async fn next(
+        &mut self,
+        mut child: Option<&mut Child>,
+        deadline: Option<Duration>,
+    ) -> Result<Happening, RunError> {
+        self.note_sleep();
+        self.redraw();
+        let wait = self.wait_for(deadline);
+        let exited = async {
+            match child.as_deref_mut() {
+                Some(child) => child.wait().await,
+                None => std::future::pending().await,
+            }
+        };
+        let timer = async {
+            match wait {
+                Some(duration) => tokio::time::sleep(duration).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => Ok(Happening::Signalled(signal)),
+            failure = self.journal.failed() => Err(RunError::Store(failure)),
+            Some(lost) = self.lease_lost.recv() => Err(lost_lease(lost)),
+            // Before the exit, so that what was said is heard before its speaker is gone.
+            Some(captured) = self.captured.recv() => Ok(Happening::Captured(captured)),
+            exit = exited => match exit {
+                Ok(exit) => Ok(Happening::Exited(exit)),
+                Err(source) => Err(RunError::Io { what: "wait for the command", source }),
+            },
+            Some(request) = self.requests.recv() => Ok(Happening::Asked(request)),
+            answers = self.probes.changed() => Ok(Happening::Answered(answers)),
+            () = timer => Ok(Happening::Due),
+        }
+    }
+
+    /// How long to wait at most: until the engine's next time, ours, or the next drawing.
+    fn wait_for(&self, deadline: Option<Duration>) -> Option<Duration> {
+        let now = self.clock.now();
+        let wake = self.engine.poll_timeout();
+        let by_wall = wake.at.map(|at| at.since(now.at));
+        let by_active = wake
+            .active
+            .filter(|_| self.clock.is_running())
+            .map(|active| active.saturating_sub(now.active));
+        let own = deadline.map(|deadline| deadline.saturating_sub(self.timers.active()));
+        let drawing = self.live.then_some(REDRAWN_EVERY);
+        // A hair late rather than early: an early look finds nothing and looks again at once.
+        [by_wall, by_active, own, drawing]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|wait| (wait + Duration::from_micros(500)).min(LONGEST_WAIT))
+    }
+
+    /// Journals that the machine slept, where it did.
+    fn note_sleep(&mut self) {
+        let asleep = crate::clock::time_asleep();
+        let slept = asleep.saturating_sub(self.asleep);
+        if slept >= SLEEP_WORTH_NOTING {
+            self.asleep = asleep;
+            self.take(Suspended { ms: backstop_core::time::millis(slept) });
+        }
+    }
+
+    fn redraw(&mut self) {
+        if !self.live {
+            return;
+        }
+        let status = Status {
+            run: self.run,
+            engine: &self.engine,
+            now: self.clock.now(),
+            iteration: self.iteration_number(),
+            phase: self.phase.clone(),
+        };
+        let columns = self.pump.columns();
+        let block = self.reporter.block(&status, columns);
+        self.pump.show(block);
+    }
+}
+
+fn lost_lease(error: StoreError) -> RunError {
+    match error {
+        fenced @ StoreError::Fenced { .. } => RunError::LeaseLost(fenced),
+        other => RunError::Store(Arc::new(other)),
+    }
+}
+
+const REDRAWN_EVERY: Duration = Duration::from_secs(1);
+/// Timers of the runtime have an end; nothing is missed by waking once an hour.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+const SLEEP_WORTH_NOTING: Duration = Duration::from_secs(1);

@@ -1,0 +1,399 @@
+//! One iteration: start the command, hear what it says, bring it to its end, look at what it did.
+
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::event::{
+    ErrorCategory, ErrorSeen, Event, EventKind, IterationFinished, IterationStarted, Matched, Note,
+    UnitStatus, Worker, WorkerStatus,
+};
+use backstop_core::time::millis;
+
+use super::ending::{Ending, Step};
+use super::idle::Idle;
+use super::{Dispatcher, Happening, Order, RunError};
+use crate::capture::{Captured, Summary};
+use crate::launch::Stdin;
+use crate::report::{Phase, Remark};
+use crate::signals::Signal;
+use crate::socket::may_report;
+use crate::tree::{Child, Exit, Leftover};
+
+/// An iteration in progress.
+struct Current {
+    number: u64,
+    began: Duration,
+    ending: Ending,
+    idle: Idle,
+    timed_out: Option<&'static str>,
+}
+
+impl Dispatcher {
+    /// Runs the command once and decides on what it did.
+    pub(super) async fn iteration(&mut self) -> Result<Decision, RunError> {
+        let number = self.iteration_number();
+        self.engine.admit_claims();
+        self.take_baseline().await;
+        self.take(IterationStarted { iteration: Some(number) });
+        self.told = Told::default();
+        self.phase = Phase::Running;
+        let mut child = match self.start(number).await {
+            Ok(child) => child,
+            Err(problem) => return self.could_not_start(number, problem).await,
+        };
+        let mut current = Current {
+            number,
+            began: self.timers.active(),
+            ending: Ending::No,
+            idle: Idle::new(self.times.idle_timeout, self.timers.active(), self.tree.cpu_time()),
+            timed_out: None,
+        };
+        let exit = self.until_exit(&mut child, &mut current).await?;
+        drop(child);
+        self.finish(&mut current, exit).await
+    }
+
+    /// Hears everything until the main process has ended; none if it could not be ended.
+    async fn until_exit(
+        &mut self,
+        child: &mut Child,
+        current: &mut Current,
+    ) -> Result<Option<Exit>, RunError> {
+        loop {
+            let verdict = self.decide();
+            self.press(&mut current.ending, verdict).await?;
+            self.told.may_begin = current.ending == Ending::No;
+            let deadline = self.deadline(current);
+            match self.next(Some(child), deadline).await? {
+                Happening::Exited(exit) => return Ok(Some(exit)),
+                Happening::Captured(captured) => {
+                    self.heard(captured).await;
+                }
+                Happening::Asked(request) => self.answer(request).await,
+                Happening::Signalled(signal) => self.signalled(signal).await,
+                Happening::Answered(answers) => self.take_all(answers),
+                Happening::Due => {
+                    self.look_at_times(current);
+                    if self.step(&mut current.ending).await? == Step::GiveUp {
+                        let detail = "the main process does not end, not even by SIGKILL";
+                        self.note(Note::Unkillable, detail);
+                        self.remark(&Remark::Warning(detail.to_owned()));
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, current: &Current) -> Option<Duration> {
+        let timeout = self.times.iteration_timeout.map(|timeout| current.began + timeout);
+        let open = current.timed_out.is_none() && current.ending == Ending::No;
+        let own = open.then(|| [timeout, current.idle.deadline()]).into_iter().flatten();
+        own.chain([current.ending.deadline()]).flatten().min()
+    }
+
+    /// The iteration's own time-outs.
+    fn look_at_times(&mut self, current: &mut Current) {
+        if current.timed_out.is_some() || current.ending != Ending::No {
+            return;
+        }
+        let now = self.timers.active();
+        let late = self.times.iteration_timeout.is_some_and(|most| now >= current.began + most);
+        let idle = current.idle.look(now, self.pump.quiet_for(), self.tree.cpu_time());
+        current.timed_out = if late {
+            Some("the iteration ran past its time-out")
+        } else if idle {
+            Some("there was no output and no work for too long")
+        } else {
+            None
+        };
+        if current.timed_out.is_some() {
+            // The ladder's first step is due at once.
+            current.ending = Ending::Finishing { until: now };
+        }
+    }
+
+    async fn start(&mut self, number: u64) -> Result<Child, StartProblem> {
+        let (program, arguments) = self.launch.command.split_first().ok_or_else(|| {
+            StartProblem::Program("no command was given".to_owned())
+        })?;
+        let stdin = self.stdin()?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(&self.launch.cwd)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .envs(self.environment());
+        let mut child = self.tree.spawn(&mut command).map_err(|error| {
+            StartProblem::Program(start_error(program, &self.launch.cwd, &error))
+        })?;
+        if let (Some(stdout), Some(stderr)) = (child.take_stdout(), child.take_stderr()) {
+            self.pump.begin(number, OwnedFd::from(stdout), OwnedFd::from(stderr));
+        }
+        Ok(child)
+    }
+
+    fn stdin(&self) -> Result<Stdio, StartProblem> {
+        let path = match &self.launch.stdin {
+            Stdin::Nothing => return Ok(Stdio::null()),
+            Stdin::File(path) => self.launch.cwd.join(path),
+            Stdin::Kept => self.folder.stdin(),
+        };
+        let unreadable = |error| {
+            StartProblem::Program(format!("can't read `{}` for standard input: {error}", path.display()))
+        };
+        std::fs::File::open(&path).map(Stdio::from).map_err(unreadable)
+    }
+
+    async fn could_not_start(
+        &mut self,
+        number: u64,
+        problem: StartProblem,
+    ) -> Result<Decision, RunError> {
+        let StartProblem::Program(detail) = problem;
+        self.take(Worker {
+            status: WorkerStatus::Failed,
+            detail: Some(detail),
+            retry_at: None,
+        });
+        self.take(IterationFinished { iteration: Some(number), ..IterationFinished::default() });
+        Ok(self.decision())
+    }
+
+    /// Takes in what the child's output says; the summary of an iteration's output ends it.
+    async fn heard(&mut self, captured: Captured) -> Option<Summary> {
+        self.journal.room().await;
+        match captured {
+            Captured::Matched { key, pattern, stream, excerpt } => {
+                self.take(Matched { key, pattern, stream: stream.to_owned(), excerpt });
+            }
+            Captured::Marker { word } => {
+                self.take(crate::progress::marker(&word));
+            }
+            Captured::Directive { json, .. } => self.directive(&json),
+            Captured::OversizedDirective => {
+                self.refused_line("a `::backstop` line is longer than 1 MiB");
+            }
+            Captured::LogFailed(error) => {
+                let words = format!("output is not kept from here on: {error}");
+                self.note(Note::LeftOut, words.clone());
+                self.remark(&Remark::Warning(words));
+            }
+            Captured::Finished(summary) => return Some(summary),
+        }
+        None
+    }
+
+    /// A `::backstop {…}` line.
+    fn directive(&mut self, json: &[u8]) {
+        let event = match Event::from_json(json) {
+            Ok(event) => event,
+            Err(error) => {
+                return self.refused_line(&format!("a `::backstop` line is not an event: {error}"));
+            }
+        };
+        match may_report(&event.kind) {
+            Ok(()) => {
+                self.reported(event.kind);
+            }
+            Err(refusal) => self.refused_line(&refusal.to_string()),
+        }
+    }
+
+    pub(super) fn refused_line(&mut self, why: &str) {
+        self.note(Note::Refused, why);
+        self.remark(&Remark::Warning(format!("refused: {why}")));
+    }
+
+    /// Takes in what the supervised side reports, and what follows from it.
+    pub(super) fn reported(&mut self, kind: EventKind) -> u64 {
+        let progress = match &kind {
+            EventKind::Tests(tests) => self.progress.tests(tests),
+            _ => None,
+        };
+        self.told.hear(&kind);
+        let seq = self.take(kind);
+        match progress {
+            Some(progress) => self.take(progress),
+            None => seq,
+        }
+    }
+
+    /// A signal of the system: from the keyboard, a parent, a closing terminal.
+    pub(super) async fn signalled(&mut self, signal: Signal) {
+        let name = match signal {
+            Signal::Interrupt => "SIGINT",
+            Signal::Quit => "SIGQUIT",
+            Signal::Terminate => "SIGTERM",
+            Signal::Hangup | Signal::OuterDied => "SIGHUP",
+            Signal::Resize => return self.pump.resized(),
+            Signal::Suspend => return self.suspend().await,
+            Signal::Continue => return,
+        };
+        let order = match self.ordered {
+            Some(Order::Kill | Order::KillNow) => Order::KillNow,
+            _ if signal == Signal::Quit => Order::KillNow,
+            _ => Order::Kill,
+        };
+        self.order(order, name);
+    }
+
+    /// What is left of an iteration whose main process has ended.
+    async fn finish(
+        &mut self,
+        current: &mut Current,
+        exit: Option<Exit>,
+    ) -> Result<Decision, RunError> {
+        let duration = self.timers.active().saturating_sub(current.began);
+        let summary = self.drain().await;
+        self.sweep().await;
+        if summary.left_out > 0 {
+            let detail = format!("{} bytes of iteration {}", summary.left_out, current.number);
+            self.note(Note::LeftOut, detail);
+        }
+        if summary.leaked {
+            self.note(Note::Leaked, "a left-over process held the output open");
+        }
+        if let Some(detail) = current.timed_out {
+            self.take(Worker {
+                status: WorkerStatus::TimedOut,
+                detail: Some(detail.to_owned()),
+                retry_at: None,
+            });
+        }
+        let finished = IterationFinished {
+            iteration: Some(current.number),
+            exit_code: exit.and_then(|exit| exit.code),
+            signal: exit.and_then(|exit| exit.signal),
+            timed_out: current.timed_out.is_some(),
+            duration_ms: millis(duration),
+        };
+        let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
+        if let Some(error) = bad_exit(&finished, &summary) {
+            if !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited() {
+                self.take(error);
+            }
+        }
+        self.look_around().await;
+        self.take(finished);
+        self.judged().await
+    }
+
+    /// Hears the rest of the output.
+    async fn drain(&mut self) -> Summary {
+        self.pump.finish();
+        while let Some(captured) = self.captured.recv().await {
+            if let Some(summary) = self.heard(captured).await {
+                return summary;
+            }
+        }
+        Summary::default()
+    }
+
+    /// Ends what the main process has left behind.
+    async fn sweep(&mut self) {
+        if self.tree.leftovers().is_empty() {
+            return;
+        }
+        let swept = self.tree.sweep(self.times.grace.min(LEFTOVER_GRACE)).await;
+        if !swept.names.is_empty() {
+            self.note(Note::Swept, swept.names.join(", "));
+        }
+        if !swept.unkillable.is_empty() {
+            self.note(Note::Unkillable, names(&swept.unkillable));
+        }
+    }
+
+    /// Before an iteration: what is there now is none of its doing.
+    async fn take_baseline(&mut self) {
+        self.has_baseline = self.progress_is_read || self.engine.facts().consecutive_errors() > 0;
+        if self.has_baseline {
+            let told = self.progress.baseline().await;
+            self.take_all(told);
+            self.warn_of(|run| run.progress.warnings());
+        }
+    }
+
+    /// Looks at the world after an iteration: progress, probes.
+    async fn look_around(&mut self) {
+        if self.has_baseline {
+            let made = self.progress.measure().await;
+            self.take_all(made);
+            self.warn_of(|run| run.progress.warnings());
+        }
+        let answers = self.probes.ask_all().await;
+        self.take_all(answers);
+        self.warn_of(|run| run.probes.warnings());
+    }
+
+    pub(super) fn warn_of(&mut self, warnings: impl FnOnce(&mut Self) -> Vec<String>) {
+        for warning in warnings(self) {
+            self.remark(&Remark::Warning(warning));
+        }
+    }
+}
+
+/// What the supervised side has told in the current iteration.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    error: bool,
+    /// The unit that is in work, by what was told last.
+    unit: Option<String>,
+    /// A unit that begins now is fine: nothing has ended the iteration yet.
+    may_begin: bool,
+    /// Another unit began although nothing new was to start.
+    pub(super) new_unit: bool,
+}
+
+impl Told {
+    fn hear(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::ErrorSeen(_) => self.error = true,
+            EventKind::Unit(unit) if self.may_begin => self.unit = Some(unit.id.clone()),
+            EventKind::Unit(unit) if unit.status != UnitStatus::Pending => {
+                self.new_unit |= self.unit.as_deref() != Some(unit.id.as_str());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Why an iteration could not start.
+enum StartProblem {
+    Program(String),
+}
+
+fn names(left: &[Leftover]) -> String {
+    left.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The error that a bad exit is, with the last thing that the command said.
+fn bad_exit(end: &IterationFinished, summary: &Summary) -> Option<ErrorSeen> {
+    let what = match (end.timed_out, end.signal, end.exit_code) {
+        (true, _, _) => "timed out".to_owned(),
+        (_, Some(signal), _) => format!("killed by signal {signal}"),
+        (_, None, Some(code)) if code != 0 => format!("exit status {code}"),
+        _ => return None,
+    };
+    let said = summary.last_error_line.trim();
+    let message = if said.is_empty() { what } else { format!("{what}: {said}") };
+    Some(ErrorSeen { category: ErrorCategory::Recoverable, message, signature: None })
+}
+
+fn start_error(program: &str, cwd: &std::path::Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound if !cwd.is_dir() => {
+            format!("the working directory `{}` is gone", cwd.display())
+        }
+        std::io::ErrorKind::NotFound => format!("`{program}` was not found"),
+        std::io::ErrorKind::PermissionDenied => format!("`{program}` can't be executed"),
+        _ => format!("`{program}` can't be started: {error}"),
+    }
+}
+
+/// How long left-over processes have between SIGTERM and SIGKILL: nobody waits for them.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);

@@ -1,0 +1,112 @@
+//! Completion is proven: what the agent itself can say counts only if the verification passes.
+
+use std::time::Duration;
+
+use backstop_core::condition::Condition;
+use backstop_core::decision::Decision;
+use backstop_core::event::{Note, VerificationOutcome};
+use backstop_core::verdict::Verdict;
+
+use super::{Dispatcher, Order, RunError};
+use crate::report::{Phase, Remark};
+use crate::verify;
+
+impl Dispatcher {
+    /// Verifies the work where the policy wants it, decides, and refuses claims that were not
+    /// proven. The decision is journalled.
+    pub(super) async fn judged(&mut self) -> Result<Decision, RunError> {
+        let verdict = self.engine.decide(self.clock.now()).verdict;
+        let has_run = self.engine.facts().iterations() > 0;
+        // Nothing is verified before the first iteration unless somebody claims to be done.
+        let proven = if has_run || verdict == Verdict::Complete {
+            self.verify().await
+        } else {
+            None
+        };
+        let mut decision = self.engine.poll_decision(self.clock.now());
+        while let Some(rule) = self.unproven(&decision, proven) {
+            let detail = format!("{}: the verification did not pass", decision.message);
+            self.note(Note::ClaimRefused, detail.clone());
+            self.remark(&Remark::Warning(format!("not done yet: {detail}")));
+            self.engine.refuse_claim(rule);
+            decision = self.engine.poll_decision(self.clock.now());
+        }
+        self.record(&decision);
+        Ok(decision)
+    }
+
+    /// The rule whose claim must be refused.
+    fn unproven(&self, decision: &Decision, proven: Option<VerificationOutcome>) -> Option<usize> {
+        let wanted = self.engine.policy().settings.verify.is_some();
+        if decision.verdict != Verdict::Complete
+            || !wanted
+            || proven == Some(VerificationOutcome::Passed)
+        {
+            return None;
+        }
+        let index = decision.rule.as_ref()?.index;
+        let rule = self.engine.policy().all_rules().nth(index)?;
+        can_be_said(&rule.when).then_some(index)
+    }
+
+    /// Runs the verification; none where there is none, or where the run is being ended at once.
+    async fn verify(&mut self) -> Option<VerificationOutcome> {
+        let settings = self.engine.policy().settings.verify.clone()?;
+        if self.ordered >= Some(Order::Kill) {
+            return None;
+        }
+        self.phase = Phase::Verifying;
+        let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
+        let environment = self.environment();
+        let (cancel, cancelled) = tokio::sync::oneshot::channel::<()>();
+        let mut cancel = Some(cancel);
+        let verification = verify::verify(&settings, &tree, &cwd, &environment, async {
+            // Who drops the sender wants nothing cancelled.
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        });
+        let mut verification = Box::pin(verification);
+        let ended = loop {
+            tokio::select! {
+                ended = &mut verification => break ended,
+                signal = self.signals.next() => self.signalled(signal).await,
+                Some(request) = self.requests.recv() => self.answer(request).await,
+            }
+            if self.ordered >= Some(Order::Kill)
+                && let Some(cancel) = cancel.take()
+            {
+                let _ = cancel.send(());
+            }
+        };
+        drop(verification);
+        self.end_leftovers(Duration::ZERO).await;
+        let ended = ended?;
+        let outcome = ended.outcome;
+        self.verification = Some(match &ended.detail {
+            Some(detail) => format!("{}: {detail}", words(outcome)),
+            None => words(outcome).to_owned(),
+        });
+        self.take(ended);
+        Some(outcome)
+    }
+}
+
+fn words(outcome: VerificationOutcome) -> &'static str {
+    match outcome {
+        VerificationOutcome::Passed => "passed",
+        VerificationOutcome::Failed => "failed",
+        VerificationOutcome::TimedOut => "timed out",
+    }
+}
+
+/// Whether the agent itself can make a condition hold by saying so.
+fn can_be_said(when: &Condition) -> bool {
+    match when {
+        Condition::CustomScript(_) | Condition::Verification(_) => false,
+        Condition::All(parts) => parts.iter().all(can_be_said),
+        Condition::Any(parts) => parts.iter().any(can_be_said),
+        Condition::Not(part) => can_be_said(part),
+        _ => true,
+    }
+}

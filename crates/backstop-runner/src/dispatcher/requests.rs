@@ -1,0 +1,133 @@
+//! What the supervised side and operators ask for.
+
+use backstop_core::engine::Engine;
+use backstop_core::event::{EventKind, Note, Raised, Signal, SignalKind};
+use backstop_core::state::RunState;
+
+use super::settings::{self, LoopTimes};
+use super::{Dispatcher, Order};
+use crate::probe::Probes;
+use crate::report::Remark;
+use crate::socket::{Order as Wish, Reply, Request, Source, What, may_report};
+
+impl Dispatcher {
+    /// Answers a request at once; whoever asked waits for the disk.
+    pub(super) async fn answer(&mut self, request: Request) {
+        self.journal.room().await;
+        let Request { from, what, reply } = request;
+        let answer = match what {
+            What::Event(event) => self.event(from, event.kind),
+            What::Decision => self.decided_now(None),
+            What::Refused(refusal) => {
+                self.refused_line(&refusal.message);
+                Reply::done(None)
+            }
+            What::Order(order) => self.obey(order).await,
+        };
+        // Who asked may have gone; what was asked for stands.
+        let _ = reply.send(answer);
+    }
+
+    async fn obey(&mut self, order: Wish) -> Reply {
+        match order {
+            Wish::Stop { now, by } => {
+                self.order(if now { Order::Kill } else { Order::Stop }, &by);
+                self.done()
+            }
+            Wish::Pause { by } => self.pause(by),
+            Wish::Continue { by } => self.unpause(by),
+            Wish::Raise(raised) => self.raise(raised),
+            Wish::ApplyPolicy { hash, by } => self.apply_policy(&hash, &by).await,
+            Wish::Status => self.status(),
+        }
+    }
+
+    fn event(&mut self, from: Source, kind: EventKind) -> Reply {
+        if let Err(refusal) = may_report(&kind) {
+            if from == Source::Child {
+                self.refused_line(&refusal.to_string());
+            }
+            return Reply::error(refusal.to_string());
+        }
+        let seq = self.reported(kind);
+        self.decided_now(Some(seq))
+    }
+
+    /// The decision as it is now, once what led to it is on disk.
+    fn decided_now(&mut self, seq: Option<u64>) -> Reply {
+        self.decide();
+        let decision = self.engine.poll_decision(self.clock.now());
+        let exit_code = decision.exit_code(self.engine.policy());
+        Reply::decided(&decision, exit_code, seq.map(|_| self.seq))
+    }
+
+    fn done(&mut self) -> Reply {
+        Reply::done(Some(self.seq))
+    }
+
+    fn pause(&mut self, by: String) -> Reply {
+        self.paused = true;
+        self.take(Signal { kind: SignalKind::Pause, by });
+        self.remark(&Remark::Note("pausing after this iteration".to_owned()));
+        self.done()
+    }
+
+    fn unpause(&mut self, by: String) -> Reply {
+        self.paused = false;
+        self.take(Signal { kind: SignalKind::Resume, by });
+        self.done()
+    }
+
+    fn raise(&mut self, raised: Raised) -> Reply {
+        if let Err(problem) = crate::raise::check(self.engine.policy(), &raised) {
+            return Reply::error(&problem.to_string());
+        }
+        self.take(raised);
+        self.done()
+    }
+
+    /// Puts another policy in place; the facts stay.
+    async fn apply_policy(&mut self, hash: &str, by: &str) -> Reply {
+        let stored = match self.store.policy_fetch(hash).await {
+            Ok(Some(stored)) => stored,
+            Ok(None) => return Reply::error(&format!("there is no policy {hash}")),
+            Err(error) => return Reply::error(&error.to_string()),
+        };
+        let policy = match crate::loading::policy(&stored) {
+            Ok(policy) => policy,
+            Err(problem) => return Reply::error(&problem.to_string()),
+        };
+        self.times = LoopTimes::of(&policy);
+        let zone = self.engine.zone().clone();
+        let facts = self.engine.facts().clone();
+        self.engine = Engine::with_facts(policy, facts).in_zone(zone);
+        self.progress_is_read = settings::reads_progress(self.engine.policy());
+        self.look_for_the_policy().await;
+        self.note(Note::PolicyApplied, format!("{hash} by {by}"));
+        self.mark(backstop_core::state::RunStatus::Running);
+        self.done()
+    }
+
+    fn status(&self) -> Reply {
+        let status = if self.paused {
+            backstop_core::state::RunStatus::Paused
+        } else {
+            backstop_core::state::RunStatus::Running
+        };
+        let state = RunState::going_on(self.run, status, &self.engine);
+        Reply::told(&serde_json::json!({
+            "state": state,
+            "iteration": self.iteration_number(),
+            "facts": self.engine.view().to_json(),
+        }))
+    }
+
+    /// What is looked for follows from the policy.
+    async fn look_for_the_policy(&mut self) {
+        let policy = self.engine.policy();
+        self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
+        self.pump.look_for(settings::patterns(policy), settings::markers(policy));
+        let answers = self.probes.ask_all().await;
+        self.take_all(answers);
+    }
+}

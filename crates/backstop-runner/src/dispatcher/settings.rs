@@ -1,0 +1,66 @@
+//! What the loop takes from its policy.
+
+use std::time::Duration;
+
+use backstop_core::condition::{Condition, Since};
+use backstop_core::facts::Watch;
+use backstop_core::policy::{LoopSettings, Policy, StopSignal};
+
+use crate::capture::Pattern;
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoopTimes {
+    pub iteration_timeout: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
+    pub stop_signal: StopSignal,
+    pub grace: Duration,
+    pub finish_within: Duration,
+    pub delay: Duration,
+}
+
+impl LoopTimes {
+    pub fn of(policy: &Policy) -> Self {
+        let given = policy.settings.loop_.as_ref();
+        let pick = |choose: fn(&LoopSettings) -> Option<Duration>| given.and_then(choose);
+        Self {
+            iteration_timeout: pick(|set| set.iteration_timeout.as_ref().map(|period| period.0)),
+            idle_timeout: pick(|set| set.idle_timeout.as_ref().map(|period| period.0)),
+            stop_signal: given.and_then(|set| set.stop_signal).unwrap_or(StopSignal::Term),
+            grace: pick(|set| set.grace.as_ref().map(|pause| pause.0))
+                .unwrap_or(LoopSettings::DEFAULT_GRACE),
+            finish_within: pick(|set| set.finish_within.as_ref().map(|pause| pause.0))
+                .unwrap_or(LoopSettings::DEFAULT_FINISH_WITHIN),
+            delay: pick(|set| set.delay.as_ref().map(|pause| pause.0)).unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether anything wants to know of progress after every iteration.
+pub fn reads_progress(policy: &Policy) -> bool {
+    policy.settings.progress.is_some()
+        || policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
+}
+
+/// What to look for in the output.
+pub fn patterns(policy: &Policy) -> Vec<Pattern> {
+    let asked = policy.asked().into_iter();
+    asked
+        .filter_map(|condition| match condition {
+            Condition::OutputPattern(wanted) => Some(Pattern {
+                key: condition.key(),
+                text: wanted.pattern.0.clone(),
+                is_regex: wanted.is_regex,
+                since_run: wanted.since == Since::Run,
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Words in the output that mean progress.
+pub fn markers(policy: &Policy) -> Vec<String> {
+    let progress = policy.settings.progress.as_ref();
+    let words = progress.and_then(|progress| progress.markers.as_ref());
+    words.map(|words| words.0.iter().map(|word| word.0.clone()).collect()).unwrap_or_default()
+}

@@ -1,0 +1,294 @@
+//! Going on with a run that halted or whose supervisor died.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::document::Syntax;
+use backstop_core::engine::Engine;
+use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed};
+use backstop_core::policy::{Flags, Layers, Policy};
+use backstop_core::reason;
+use backstop_core::state::{RunState, RunStatus};
+use backstop_core::time::millis;
+use backstop_core::verdict::Verdict;
+use backstop_store::{
+    Batch, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError, Writer,
+};
+
+use crate::clock::wall_time;
+use crate::launch::Launch;
+use crate::loading::{self, LoadError};
+use crate::supervisor::{Pinned, stored_policy};
+use crate::tree::{Tree, orphans};
+
+/// What whoever resumes a run wants to be different.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wishes {
+    pub raises: Vec<Raised>,
+    /// Go on without limits that nobody measures.
+    pub unmetered_allowed: bool,
+    pub by: String,
+    pub note: Option<String>,
+    pub auto_resume: Option<u32>,
+}
+
+/// A run that is ours and ready to go on.
+#[derive(Debug)]
+pub struct Ready {
+    pub lease: Lease,
+    pub launch: Launch,
+    pub engine: Engine,
+    pub last_seq: u64,
+    /// What was found and done on the way.
+    pub notes: Vec<String>,
+}
+
+/// Why a run can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("run {run} is running, supervised by process {pid} on {host}")]
+    Running { run: String, pid: u32, host: String },
+    #[error("run {0} is completed; there is nothing to resume")]
+    Completed(String),
+    #[error("run {0} has no supervisor: it is driven by `backstop emit`")]
+    Unsupervised(String),
+    #[error("run {0} was pruned: its journal is gone")]
+    Pruned(String),
+    #[error("{message}, so it would stop again at once\n\nhint: {hint}")]
+    StillFires { message: String, hint: String },
+    #[error("{0}")]
+    Raise(String),
+    #[error("can't read how run {run} was started: {cause}")]
+    Launch { run: String, cause: String },
+}
+
+/// Takes a run over: its lease, its facts, and what is left of its processes.
+///
+/// # Errors
+/// The run is somebody else's, is completed, or would stop again at once.
+pub async fn take_over(
+    store: &Arc<dyn Store>,
+    tree: &Tree,
+    run: Run,
+    wishes: Wishes,
+    lease_duration: Duration,
+) -> Result<Ready, ResumeError> {
+    let name = run.id.to_string();
+    if run.pruned {
+        return Err(ResumeError::Pruned(name));
+    }
+    if !run.supervised {
+        return Err(ResumeError::Unsupervised(name));
+    }
+    if run.status == RunStatus::Completed {
+        return Err(ResumeError::Completed(name));
+    }
+    let before = store.lease_fetch(run.id).await?;
+    let dead = check_holder(&run, before.as_ref())?;
+    let mut launch: Launch = serde_json::from_value(run.launch.clone())
+        .map_err(|error| ResumeError::Launch { run: name, cause: error.to_string() })?;
+    launch.auto_resume = wishes.auto_resume.unwrap_or(launch.auto_resume);
+    // Whether it can go on at all is found out before anything is changed.
+    rehearse(&loading::load(&**store, run.id).await?.engine, &run, &wishes)?;
+    let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
+    let mut notes = Vec::new();
+    let ended = match &before {
+        Some(record) => orphans::end(run.id, Some(&record.holder), ORPHANS_GRACE).await,
+        None => orphans::end(run.id, None, ORPHANS_GRACE).await,
+    };
+    if !ended.is_empty() {
+        notes.push(format!("ended what the last supervisor left behind: {}", ended.join(", ")));
+    }
+    // Read again: only now nobody else can have written.
+    let loaded = loading::load(&**store, run.id).await?;
+    let mut journal = Taking { engine: loaded.engine, seq: loaded.last_seq, events: Vec::new() };
+    if !ended.is_empty() {
+        journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
+    }
+    if wishes.unmetered_allowed {
+        journal.allow_unmetered(&**store, &wishes.by).await?;
+    }
+    for event in changes(&run, &wishes) {
+        journal.take(event);
+    }
+    journal.set_aside_what_cannot_be_raised();
+    journal.commit(&**store, &lease).await?;
+    Ok(Ready { lease, launch, engine: journal.engine, last_seq: journal.seq, notes })
+}
+
+/// The epoch of a holder that is known to be dead; none if the lease is free.
+fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, ResumeError> {
+    let Some(record) = record.filter(|record| !record.released) else { return Ok(None) };
+    let held = record.expires_at > wall_time();
+    if held && orphans::is_alive(&record.holder) {
+        return Err(ResumeError::Running {
+            run: run.id.to_string(),
+            pid: record.holder.pid,
+            host: record.holder.host.clone(),
+        });
+    }
+    Ok(Some(record.lease.epoch))
+}
+
+/// What is journalled when the run goes on. A crash was seen by nobody, so it acknowledges nothing.
+fn changes(run: &Run, wishes: &Wishes) -> Vec<EventKind> {
+    let mut events: Vec<EventKind> = wishes.raises.iter().cloned().map(EventKind::from).collect();
+    if run.status.is_halted() {
+        let resumed = Resumed { by: Some(wishes.by.clone()), note: wishes.note.clone() };
+        events.push(resumed.into());
+    }
+    events
+}
+
+/// Finds out whether the run would stop again at once for want of a higher limit.
+fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), ResumeError> {
+    let mut engine = engine.clone();
+    for raised in &wishes.raises {
+        check_raise(engine.policy(), raised).map_err(ResumeError::Raise)?;
+    }
+    if wishes.unmetered_allowed {
+        let policy = with_unmetered_allowed(engine.policy());
+        let facts = engine.facts().clone();
+        engine = Engine::with_facts(policy, facts).in_zone(engine.zone().clone());
+    }
+    let now = wall_time();
+    for event in changes(run, wishes) {
+        engine.handle_event(&Event::new(event).at(now), now);
+    }
+    let moment = engine.moment(now);
+    let decision = engine.poll_decision(moment);
+    if !RunStatus::after(decision.verdict).is_halted() || decision.verdict == Verdict::Complete {
+        return Ok(());
+    }
+    match hint(&decision, &engine, run) {
+        Some(hint) => Err(ResumeError::StillFires { message: decision.message, hint }),
+        None => Ok(()),
+    }
+}
+
+/// How to let the run go on, where a limit stands in its way.
+fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
+    let code = decision.reason.as_deref()?;
+    let rule = decision.rule.as_ref()?.index;
+    if decision.unknown.iter().any(|unknown| unknown.rule == rule) {
+        return Some(format!(
+            "report what was used, or go on without that limit: backstop resume {} --unmetered allow",
+            run.id
+        ));
+    }
+    let limits = engine.policy().raisable();
+    let known = limits.iter().any(|limit| limit.code == reason::limit_code(code));
+    // Streaks were acknowledged; if one still stands, raising it would be as wrong as waiting.
+    if !known || decision.threshold.is_none() {
+        return None;
+    }
+    let state = RunState::halted(run.id, RunStatus::Stopped, decision, engine);
+    let values = backstop_core::state::values(run.id, decision, engine);
+    let commands = engine.policy().reason(code).next_commands(&values);
+    let raising = commands.into_iter().find(|command| command.contains("--raise"));
+    Some(raising.unwrap_or_else(|| {
+        let name = state.stop_reason.map_or(code.to_owned(), |reason| reason.code);
+        format!("backstop resume {} --raise {name}=VALUE", run.id)
+    }))
+}
+
+/// Checks that a policy has the limit, and that the value is of its kind.
+///
+/// # Errors
+/// A sentence for whoever asked.
+pub fn check_raise(policy: &Policy, raised: &Raised) -> Result<(), String> {
+    crate::raising::check(policy, raised).map_err(|error| error.to_string())
+}
+
+/// The same policy without the hold on limits that nobody measures.
+fn with_unmetered_allowed(policy: &Policy) -> Policy {
+    let text = policy.to_json().to_string();
+    let flags = Flags::new(&serde_json::json!({ "limits": { "unmetered": "allow" } }));
+    let layers = Layers {
+        document: Some((text.as_bytes(), Syntax::Json)),
+        flags: flags.as_ref().ok(),
+        ..Layers::default()
+    };
+    layers.load().map_or_else(|_| policy.clone(), |loaded| loaded.policy)
+}
+
+/// What is written before the run goes on.
+struct Taking {
+    engine: Engine,
+    seq: u64,
+    events: Vec<NewEvent>,
+}
+
+impl Taking {
+    fn take(&mut self, kind: impl Into<EventKind>) {
+        let now = wall_time();
+        let active = self.engine.moment(now).active;
+        self.seq += 1;
+        let mut event = Event::new(kind).at(now).active_ms(millis(active));
+        event.seq = Some(self.seq);
+        self.engine.handle_event(&event, now);
+        self.events.push(NewEvent {
+            seq: self.seq,
+            at: now,
+            kind: event.kind.type_name(),
+            body: event.to_json(),
+        });
+    }
+
+    async fn allow_unmetered(&mut self, store: &dyn Store, by: &str) -> Result<(), StoreError> {
+        let policy = with_unmetered_allowed(self.engine.policy());
+        let pinned = Pinned { policy, source: None };
+        let stored = stored_policy(&pinned, "resume --unmetered allow");
+        store.policy_put(&stored).await?;
+        let facts = self.engine.facts().clone();
+        let zone = self.engine.zone().clone();
+        self.engine = Engine::with_facts(pinned.policy, facts).in_zone(zone);
+        self.take(Noted {
+            what: Note::PolicyApplied,
+            detail: format!("{} by {by}: unmetered limits are allowed", stored.hash),
+        });
+        Ok(())
+    }
+
+    /// A rule on what the last iteration was like fires until there is another one: who resumes
+    /// wants that one to be run.
+    fn set_aside_what_cannot_be_raised(&mut self) {
+        for _ in 0..self.engine.policy().all_rules().count() {
+            let moment = self.engine.moment(wall_time());
+            let decision = self.engine.poll_decision(moment);
+            let halts = RunStatus::after(decision.verdict).is_halted();
+            match decision.rule.filter(|_| halts && decision.verdict != Verdict::Complete) {
+                Some(rule) => self.engine.refuse_claim(rule.index),
+                None => return,
+            }
+        }
+    }
+
+    async fn commit(&self, store: &dyn Store, lease: &Lease) -> Result<(), StoreError> {
+        let state = RunState::going_on(lease.run, RunStatus::Running, &self.engine);
+        let facts = serde_json::to_string(self.engine.facts()).unwrap_or_default();
+        store
+            .append(&Batch {
+                run: lease.run,
+                writer: Writer::Supervisor(lease.clone()),
+                events: self.events.clone(),
+                decisions: Vec::new(),
+                snapshot: Some(Snapshot { seq: self.seq, facts }),
+                update: Some(RunUpdate {
+                    at: wall_time(),
+                    status: RunStatus::Running,
+                    state: serde_json::to_value(state).unwrap_or_default(),
+                    policy_hash: self.engine.policy_hash().to_owned(),
+                }),
+            })
+            .await
+    }
+}
+
+/// How long orphans have between SIGTERM and SIGKILL.
+const ORPHANS_GRACE: Duration = Duration::from_secs(2);

@@ -1,0 +1,274 @@
+//! Puts a run together: store, lease, process tree, output, sockets; then lets it run.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::condition::{ClockTime, Condition};
+use backstop_core::engine::Engine;
+use backstop_core::id::RunId;
+use backstop_core::policy::Policy;
+use backstop_core::state::{RunState, RunStatus};
+use backstop_store::{Home, Journal, Lease, Run, Store, StoreError, StoredPolicy};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
+use crate::clock::{Clock, time_asleep, wall_time};
+use crate::dispatcher::{Dispatcher, Outcome, RunError, Start, settings};
+use crate::launch::Launch;
+use crate::probe::Probes;
+use crate::progress::ProgressSources;
+use crate::report::{Phase, Reporter};
+use crate::signals::Signals;
+use crate::socket::{self, Place, Request, Server};
+use crate::tree::Tree;
+
+/// What a run is made of.
+pub struct Supervisor {
+    pub store: Arc<dyn Store>,
+    pub home: Home,
+    pub tree: Tree,
+    pub signals: Signals,
+    pub reporter: Box<dyn Reporter>,
+    pub sinks: Sinks,
+    /// The terminal that shows a live block, if one does.
+    pub live: Option<LiveTerminal>,
+    pub policy_name: String,
+    pub notes: Vec<String>,
+    pub lease_duration: Duration,
+}
+
+/// A policy as it is pinned for a run.
+#[derive(Clone, Debug)]
+pub struct Pinned {
+    pub policy: Policy,
+    pub source: Option<String>,
+}
+
+impl Supervisor {
+    /// Begins a new run and drives it to its halt.
+    ///
+    /// # Errors
+    /// The run could not be created, recorded or driven; nothing of it is left running.
+    pub async fn begin(
+        self,
+        run: RunId,
+        launch: Launch,
+        pinned: Pinned,
+    ) -> Result<Outcome, RunError> {
+        let stored = stored_policy(&pinned, &self.policy_name);
+        let engine = engine(pinned.policy);
+        let now = wall_time();
+        let state = RunState::going_on(run, RunStatus::Running, &engine);
+        let record = Run {
+            id: run,
+            created_at: now,
+            updated_at: now,
+            cwd: launch.cwd.to_string_lossy().into_owned(),
+            command: launch.command.clone(),
+            labels: launch.labels.clone(),
+            policy_hash: stored.hash.clone(),
+            status: RunStatus::Running,
+            state: serde_json::to_value(&state).unwrap_or_default(),
+            launch: serde_json::to_value(&launch).unwrap_or_default(),
+            supervised: true,
+            pruned: false,
+        };
+        let holder = self.tree.holder();
+        let opened = async {
+            self.store.policy_put(&stored).await?;
+            self.store.run_create(&record).await?;
+            self.store.lease_acquire(run, &holder, self.lease_duration, None).await
+        };
+        let lease = opened.await.map_err(|error| RunError::Store(Arc::new(error)))?;
+        self.drive(lease, launch, engine, 0, None, Start::New).await
+    }
+
+    /// Goes on with a run whose lease was taken and whose journal says how it goes on.
+    ///
+    /// # Errors
+    /// As for [`Supervisor::begin`].
+    pub async fn go_on(
+        self,
+        lease: Lease,
+        launch: Launch,
+        engine: Engine,
+        last_seq: u64,
+    ) -> Result<Outcome, RunError> {
+        let point = RunState::going_on(lease.run, RunStatus::Running, &engine).resume_from;
+        let point = point.index.map(|index| index.to_string()).or(point.unit);
+        self.drive(lease, launch, engine, last_seq, point, Start::Resumed).await
+    }
+
+    async fn drive(
+        self,
+        lease: Lease,
+        launch: Launch,
+        engine: Engine,
+        last_seq: u64,
+        resume_point: Option<String>,
+        start: Start,
+    ) -> Result<Outcome, RunError> {
+        let run = lease.run;
+        let folder = self.home.run(run);
+        let journal = Journal::start(Arc::clone(&self.store), lease.clone());
+        let tree = Rc::new(self.tree);
+        let (captured_in, captured) = mpsc::channel(CAPTURED);
+        let (requests_in, requests) = mpsc::channel(REQUESTS);
+        let (lost_in, lease_lost) = mpsc::channel(1);
+        let live = self.live.is_some();
+        let policy = engine.policy();
+        let setup = Setup {
+            sinks: self.sinks,
+            patterns: settings::patterns(policy),
+            markers: settings::markers(policy),
+            output_folder: folder.output(),
+            live: self.live,
+        };
+        let io = |what| move |source| RunError::Io { what, source };
+        let pump = Pump::start(setup, captured_in)
+            .map_err(|error| RunError::Output(error.to_string()))?;
+        let watchers = broadcast::channel(WATCHED).0;
+        let sockets = sockets(run, &journal, requests_in, &watchers)?;
+        let server = Server::start(sockets.clone()).map_err(io("open the run's sockets"))?;
+        let renewal = tokio::spawn(renew(
+            Arc::clone(&self.store),
+            lease.clone(),
+            self.lease_duration,
+            lost_in,
+        ));
+        let inbox =
+            tokio::spawn(crate::socket::inbox::serve(Arc::clone(&self.store), lease.clone(), sockets));
+        let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
+        let progress_is_read = settings::reads_progress(policy);
+        let progress = ProgressSources::begin(
+            policy.settings.progress.as_ref(),
+            progress_is_read,
+            &launch.cwd,
+            folder.seen_trees(),
+            Rc::clone(&tree),
+        )
+        .await;
+        let active = engine.facts().moment(wall_time()).active;
+        let mut dispatcher = Dispatcher {
+            run,
+            launch,
+            store: Arc::clone(&self.store),
+            lease: lease.clone(),
+            journal,
+            seq: last_seq,
+            clock: Clock::resumed(active),
+            timers: Clock::resumed(Duration::ZERO),
+            times: settings::LoopTimes::of(policy),
+            tree,
+            pump,
+            captured,
+            requests,
+            signals: self.signals,
+            lease_lost,
+            probes,
+            progress,
+            progress_is_read,
+            has_baseline: false,
+            reporter: self.reporter,
+            watchers,
+            report_socket: Some(server.report_path()),
+            seen: Default::default(),
+            phase: Phase::Running,
+            paused: false,
+            ordered: None,
+            resume_point,
+            snapshot_seq: last_seq,
+            retries: 0,
+            live,
+            policy_name: self.policy_name,
+            notes: self.notes,
+            verification: None,
+            asleep: time_asleep(),
+            told: Default::default(),
+            engine,
+            folder,
+        };
+        let outcome = dispatcher.run(start).await;
+        renewal.abort();
+        inbox.abort();
+        drop(server);
+        dispatcher.close().await;
+        if outcome.is_ok() {
+            // Nobody supervises a halted run. If this fails, the lease runs out by itself.
+            let _ = self.store.lease_release(&lease).await;
+        }
+        outcome
+    }
+}
+
+/// The engine in the machine's own zone, for times such as "07:00".
+pub fn engine(policy: Policy) -> Engine {
+    let zone = if policy.all_rules().any(|rule| names_a_time_of_day(&rule.when)) {
+        jiff::tz::TimeZone::system()
+    } else {
+        jiff::tz::TimeZone::UTC
+    };
+    Engine::new(policy).in_zone(zone)
+}
+
+fn names_a_time_of_day(condition: &Condition) -> bool {
+    match condition {
+        Condition::WallClock(clock) => matches!(clock.at, ClockTime::Daily(_)),
+        other => other.parts().iter().any(names_a_time_of_day),
+    }
+}
+
+/// A policy as the store keeps it.
+pub fn stored_policy(pinned: &Pinned, name: &str) -> StoredPolicy {
+    StoredPolicy {
+        hash: pinned.policy.hash(),
+        label: pinned.policy.label.clone(),
+        json: pinned.policy.to_json().to_string(),
+        source: pinned.source.clone(),
+        source_name: name.to_owned(),
+        put_by: crate::user::name(),
+        put_at: wall_time(),
+    }
+}
+
+/// Keeps the lease until the run is over; says so if it is lost.
+async fn renew(
+    store: Arc<dyn Store>,
+    lease: Lease,
+    duration: Duration,
+    lost: mpsc::Sender<StoreError>,
+) {
+    loop {
+        tokio::time::sleep(duration / 3).await;
+        if let Err(error) = store.lease_renew(&lease, duration).await {
+            let _ = lost.send(error).await;
+            return;
+        }
+    }
+}
+
+/// What the sockets need of the run.
+fn sockets(
+    run: RunId,
+    journal: &Journal,
+    requests: mpsc::Sender<Request>,
+    watchers: &broadcast::Sender<Arc<str>>,
+) -> Result<socket::Settings, RunError> {
+    let place = Place::create(run).map_err(|error| RunError::Output(error.to_string()))?;
+    let journal = journal.clone();
+    Ok(socket::Settings {
+        place,
+        requests,
+        durable: Arc::new(move |seq| {
+            let journal = journal.clone();
+            Box::pin(async move { journal.durable(seq).await.map_err(|error| error.to_string()) })
+        }),
+        journalled: watchers.clone(),
+        is_supervised: Arc::new(move |pid| crate::ancestry::is_supervised(pid) == Some(run)),
+    })
+}
+
+const CAPTURED: usize = 256;
+const REQUESTS: usize = 256;
+const WATCHED: usize = 4096;

@@ -1,0 +1,145 @@
+//! `backstop run`: the loop itself.
+
+mod dry_run;
+mod flags;
+pub mod supervise;
+
+use std::path::PathBuf;
+
+use backstop_core::policy::{Layers, Policy, Preset};
+use backstop_runner::launch::{Launch, Stdin};
+use backstop_runner::supervisor::Pinned;
+
+use crate::args::RunArguments;
+use crate::error::Error;
+use crate::input;
+use crate::terminal::Terminal;
+use supervise::{Task, View};
+
+/// A run that is ready to begin.
+#[derive(Debug)]
+pub struct Prepared {
+    pub launch: Launch,
+    pub pinned: Pinned,
+    pub policy_name: String,
+    pub notes: Vec<String>,
+    /// What was piped in.
+    pub piped: Option<Vec<u8>>,
+}
+
+pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let prepared = prepare(arguments, terminal)?;
+    if arguments.dry_run {
+        return dry_run::show(&prepared, terminal);
+    }
+    let view = View::of(&arguments.view, terminal)?;
+    supervise::supervise(Task::Begin(Box::new(prepared)), view)
+}
+
+fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
+    let flags = flags::layer(arguments)?;
+    let source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    let cwd = std::env::current_dir().map_err(Error::Write)?;
+    let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
+    let launch = Launch {
+        command: arguments.command.clone(),
+        cwd,
+        labels: arguments.labels.iter().cloned().collect(),
+        once: arguments.once,
+        auto_resume: arguments.auto_resume,
+        total_units: arguments.total_units,
+        stdin,
+    };
+    let policy_name = match flags.count {
+        0 => source.name,
+        1 => format!("{} + 1 flag", source.name),
+        many => format!("{} + {many} flags", source.name),
+    };
+    Ok(Prepared {
+        launch,
+        pinned: Pinned { policy: source.policy, source: source.text },
+        policy_name,
+        notes: source.notes,
+        piped,
+    })
+}
+
+/// A policy for a loop, from all its layers.
+struct Layered {
+    policy: Policy,
+    name: String,
+    text: Option<String>,
+    notes: Vec<String>,
+}
+
+fn policy_of(
+    arguments: &RunArguments,
+    flags: &backstop_core::policy::Flags,
+    colour: bool,
+) -> Result<Layered, Error> {
+    let mut presets = Vec::new();
+    for name in &arguments.policy.preset {
+        presets.push(input::preset(name)?);
+    }
+    let document = match arguments.policy.policy.as_deref() {
+        Some(name) => match name.strip_prefix("preset:") {
+            Some(preset) => {
+                presets.insert(0, input::preset(preset)?);
+                None
+            }
+            None => Some(input::document(name)?),
+        },
+        None => input::nearest_policy().map(|path| input::document(&path)).transpose()?,
+    };
+    let layers = Layers {
+        presets: &presets,
+        document: document.as_ref().map(|document| (document.bytes.as_slice(), document.syntax)),
+        flags: Some(flags),
+        for_a_loop: true,
+    };
+    let loaded = match (layers.load(), &document) {
+        (Ok(loaded), _) => loaded,
+        (Err(findings), Some(document)) => {
+            return Err(Error::Policy(document.refused(findings).render(colour)));
+        }
+        (Err(findings), None) => {
+            let first = findings.first().map(|finding| finding.message.clone());
+            return Err(Error::Usage(first.unwrap_or_default()));
+        }
+    };
+    let mut names: Vec<String> = document.iter().map(|document| document.name.clone()).collect();
+    names.extend(presets.iter().map(|preset| format!("preset:{}", preset.name())));
+    if names.is_empty() {
+        names.push(Preset::Default.name().to_owned());
+    }
+    Ok(Layered {
+        policy: loaded.policy,
+        name: names.join(" + "),
+        text: document.map(|document| document.text()),
+        notes: loaded.notes,
+    })
+}
+
+/// What every iteration reads: the flag's file, the policy's, what is piped in, or nothing.
+fn stdin_of(
+    arguments: &RunArguments,
+    policy: &Policy,
+    terminal: &mut Terminal,
+) -> Result<(Stdin, Option<Vec<u8>>), Error> {
+    let of_policy = policy.settings.loop_.as_ref().and_then(|set| set.stdin.as_ref());
+    let file = arguments.stdin.clone().or_else(|| of_policy.map(|text| PathBuf::from(&text.0)));
+    if let Some(path) = file {
+        let unreadable = |source| Error::NoInput { path: path.display().to_string(), source };
+        std::fs::File::open(&path).map_err(unreadable)?;
+        return Ok((Stdin::File(path), None));
+    }
+    let piped = input::piped(|| {
+        terminal.remark(
+            "reading standard input until it ends; if nothing is piped in, use `< /dev/null`",
+        );
+    });
+    match piped.map_err(|source| Error::NoInput { path: "-".to_owned(), source })? {
+        Some(bytes) if !bytes.is_empty() => Ok((Stdin::Kept, Some(bytes))),
+        _ => Ok((Stdin::Nothing, None)),
+    }
+}

@@ -22,6 +22,7 @@ use crate::verdict::Verdict;
 
 mod deadlines;
 mod marks;
+mod preflight;
 mod render;
 mod slot;
 
@@ -58,6 +59,8 @@ pub struct Engine {
     is_stale: Marks,
     by_active: Deadlines<std::time::Duration>,
     by_wall: Deadlines<Timestamp>,
+    /// Rules whose claim that the work is done was not proven: as if they had not fired.
+    refused: Marks,
     now: Moment,
 }
 
@@ -101,6 +104,7 @@ impl Engine {
             is_stale: Marks::new(rules),
             by_active: Deadlines::new(rules),
             by_wall: Deadlines::new(rules),
+            refused: Marks::new(rules),
             now: Moment::default(),
             policy,
             facts,
@@ -163,6 +167,30 @@ impl Engine {
         }
     }
 
+    /// Takes a rule's claim that the work is done for unproven: until claims are admitted again it
+    /// is as if the rule had not fired, and the next one wins.
+    pub fn refuse_claim(&mut self, rule: usize) {
+        if rule < self.conditions.len() {
+            self.refused.set(rule, true);
+            self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Lets claims that were refused count again, to be proven anew.
+    pub fn admit_claims(&mut self) {
+        let refused: Vec<usize> = self.refused.iter().collect();
+        for rule in refused {
+            self.refused.set(rule, false);
+            self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// The ways in which rules fired at the last decision, as numbers that mean nothing else: to
+    /// see whether the set has changed.
+    pub fn fired(&self) -> impl Iterator<Item = usize> {
+        self.fired.iter()
+    }
+
     /// What to do now.
     pub fn decide(&mut self, now: Moment) -> Ruling {
         self.handle_timeout(now);
@@ -207,6 +235,11 @@ impl Engine {
         &self.conditions[rule]
     }
 
+    /// The zone in which clock times such as "07:00" are meant.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -249,7 +282,8 @@ impl Engine {
         self.by_active.set(rule, wake.active);
         self.by_wall.set(rule, wake.at);
         for position in &self.slots_of_rule[rule as usize] {
-            let fires = self.slots[*position as usize].fires(measure.truth, &self.facts);
+            let fires = !self.refused.contains(rule as usize)
+                && self.slots[*position as usize].fires(measure.truth, &self.facts);
             self.fired.set(*position as usize, fires);
         }
     }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
-    Raised, SignalKind, Tasks, TestCounts, VerificationOutcome,
+    Raised, Signal, SignalKind, Tasks, TestCounts, VerificationOutcome,
 };
 use crate::reason;
-use crate::repetition::{Detector, Reading, Signal, Step, StepKind};
+use crate::repetition::{self, Detector, Reading, Step, StepKind};
 use crate::time::{Moment, Timestamp, millis};
 use crate::verdict::Verdict;
 
@@ -26,6 +26,7 @@ mod people;
 mod progress;
 mod reruns;
 mod seen;
+mod spending;
 mod streak;
 mod test_runs;
 mod units;
@@ -42,6 +43,7 @@ pub use watch::Watch;
 
 pub(crate) use given::Overrides;
 pub(crate) use seen::{ProbeAnswer, bare};
+pub(crate) use spending::Taken;
 pub(crate) use usage::context_share;
 
 use clock::{Clock, Wait};
@@ -54,6 +56,8 @@ pub struct Facts {
     pub(crate) iterations: u64,
     pub(crate) exit_code: Option<i32>,
     pub(crate) spent: usage::Spent,
+    #[serde(default)]
+    pub(crate) spending: spending::Spending,
     pub(crate) context: Option<Context>,
     pub(crate) quotas: usage::Quotas,
     pub(crate) units: units::Units,
@@ -71,6 +75,9 @@ pub struct Facts {
     pub(crate) reviews: people::Reviews,
     pub(crate) worker: people::WorkerState,
     pub(crate) signal: Option<SignalKind>,
+    /// The stop came from the system, not from a person.
+    #[serde(default)]
+    pub(crate) terminated: bool,
     pub(crate) answer: Option<Answer>,
     pub(crate) patterns: seen::Patterns,
     pub(crate) probes: seen::Probes,
@@ -107,8 +114,8 @@ impl Facts {
                 self.units.total = started.total_units;
                 Watch::UNITS
             }
-            EventKind::IterationStarted(_) => self.iteration_started(),
-            EventKind::IterationFinished(end) => self.iteration_finished(end),
+            EventKind::IterationStarted(_) => self.iteration_started(now),
+            EventKind::IterationFinished(end) => self.iteration_finished(end, now),
             EventKind::Matched(matched) => {
                 self.patterns.apply(matched);
                 Watch::MATCHED
@@ -214,7 +221,7 @@ impl Facts {
                 self.drift = Some(drift.score);
                 Watch::DRIFT
             }
-            EventKind::Signal(signal) => self.signalled(signal.kind),
+            EventKind::Signal(signal) => self.signalled(signal),
             EventKind::Asked(_) => {
                 self.clock.wait(Wait::Answer);
                 Watch::NONE
@@ -254,7 +261,8 @@ impl Facts {
         }
     }
 
-    fn iteration_started(&mut self) -> Watch {
+    fn iteration_started(&mut self, now: Moment) -> Watch {
+        self.spending.iteration_started(&self.spent, now.active);
         self.context = None;
         self.errors.iteration_started();
         self.progress.iteration_started();
@@ -263,7 +271,8 @@ impl Facts {
         Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED
     }
 
-    fn iteration_finished(&mut self, end: &IterationFinished) -> Watch {
+    fn iteration_finished(&mut self, end: &IterationFinished, now: Moment) -> Watch {
+        self.spending.iteration_finished(&self.spent, now.active);
         // A provider's limit says nothing about the work: neither failure nor lack of progress.
         let excused = self.worker.is_rate_limited();
         self.iterations = self.iterations.saturating_add(1);
@@ -307,7 +316,8 @@ impl Facts {
         Watch::ALL
     }
 
-    fn signalled(&mut self, kind: SignalKind) -> Watch {
+    fn signalled(&mut self, signal: &Signal) -> Watch {
+        let kind = signal.kind;
         self.errors.ended_on_purpose |= kind != SignalKind::Resume;
         match kind {
             SignalKind::Pause => self.clock.wait(Wait::Unpause),
@@ -319,6 +329,9 @@ impl Facts {
         let stopping = matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill));
         if stops || !stopping {
             self.signal = Some(kind);
+            if !stopping {
+                self.terminated = matches!(&*signal.by, "SIGTERM" | "SIGHUP");
+            }
         }
         Watch::SIGNAL
     }
@@ -355,6 +368,7 @@ impl Facts {
                 Streak::SameRounds => self.reviews.same_rounds = 0,
                 Streak::Signal => {
                     self.signal = None;
+                    self.terminated = false;
                     self.answer = None;
                 }
                 Streak::Guards => self.guards = people::Guards::default(),
@@ -377,6 +391,26 @@ impl Facts {
         self.clock.start(now)
     }
 
+    /// How many iterations have finished.
+    pub fn iterations(&self) -> u64 {
+        self.iterations
+    }
+
+    /// The exit code of the last iteration.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code
+    }
+
+    /// Whether the provider took no more when the worker last spoke of it.
+    pub fn is_rate_limited(&self) -> bool {
+        self.worker.is_rate_limited()
+    }
+
+    /// When the provider takes more again, where it was told and the worker waits for it.
+    pub fn rate_limited_until(&self) -> Option<Timestamp> {
+        self.worker.is_rate_limited().then_some(self.worker.retry_at).flatten()
+    }
+
     /// The first unit that is not finished: where a pipeline goes on.
     pub fn first_unfinished_unit(&self) -> Option<(&str, Option<u64>)> {
         self.units.first_unfinished()
@@ -393,7 +427,7 @@ impl Facts {
     }
 
     /// What speaks for a signal, in one sentence.
-    pub(crate) fn repetition_evidence(&self, signal: Signal) -> Option<String> {
+    pub(crate) fn repetition_evidence(&self, signal: repetition::Signal) -> Option<String> {
         self.repetition.as_ref().map(|detector| detector.evidence_for(signal).sentence)
     }
 

@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use serde_json::{Map, Value as Json};
 
 use crate::condition::Condition;
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::document::{self, Syntax, Value, canonical_json, sha256_hex, to_toml};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Syntax, canonical_json, sha256_hex, to_toml};
 use crate::facts::HealthLimits;
-use crate::field::{Findings, Record, choices};
+use crate::field::{Record, choices};
 use crate::reason::{AnyReason, CustomReason};
 use crate::verdict::Verdict;
 
@@ -17,6 +17,7 @@ mod dialect;
 mod draft;
 mod explain;
 mod implied;
+mod layers;
 mod lint;
 mod preset;
 mod rule;
@@ -26,6 +27,7 @@ mod settings;
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
+pub use layers::{Flags, Layers};
 pub use preset::Preset;
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
@@ -34,8 +36,6 @@ pub use settings::{
     NotifySettings, Occasion, OnTimeout, Permission, ProgressSettings, RecoverSettings,
     ReviewSettings, Settings, StopSignal, VerifySettings, WorkSettings,
 };
-
-use draft::Draft;
 
 /// A checked set of rules and settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,67 +106,12 @@ impl Policy {
     /// # Errors
     /// Everything that is wrong with the document, not only the first error.
     pub fn load(bytes: &[u8], syntax: Syntax) -> Result<Loaded, Vec<Diagnostic>> {
-        let root = document::parse(bytes, syntax)?;
-        let Value::Table(table) = &root.value else {
-            return Err(vec![Diagnostic::error("a policy must be a table", root.span)]);
-        };
-        let text = String::from_utf8_lossy(bytes);
-        let mut findings = Findings { text: text.as_ref().into(), ..Findings::default() };
-        let draft = match Dialect::of(table) {
-            Some(dialect) => dialect.read(table, &mut findings),
-            None => Draft::read(table, &mut findings),
-        };
-        let (errors, noticed): (Vec<_>, Vec<_>) =
-            findings.list.into_iter().partition(|finding| finding.severity == Severity::Error);
-        if !errors.is_empty() {
-            return Err(in_order(errors));
-        }
-        let mut notes = Vec::new();
-        let policy = Self::effective(draft, &mut notes);
-        Ok(Loaded { policy, noticed, notes })
+        Layers { document: Some((bytes, syntax)), ..Layers::default() }.load()
     }
 
     /// A built-in rule set as a policy.
     pub fn preset(preset: Preset) -> Self {
-        Self::effective(preset.draft(), &mut Vec::new())
-    }
-
-    /// Works presets and limits into what a document says.
-    fn effective(draft: Draft, notes: &mut Vec<String>) -> Self {
-        let mut rules: Vec<Rule> = draft.limits.rules().into_iter().chain(draft.rules).collect();
-        let mut settings = draft.settings;
-        let mut limits = draft.limits.without_shorthand();
-        let mut order = draft.order;
-        // Of two presets with the same reason the later one counts, as a later line would.
-        for preset in draft.presets.iter().rev().map(|preset| preset.draft()) {
-            let own: Vec<_> =
-                preset.rules.into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
-            rules.extend(own);
-            settings = settings.over(preset.settings);
-            limits = limits.over(preset.limits);
-            order = order.or(preset.order);
-        }
-        if draft.dialect.is_none() && limits.unlimited != Some(true) && !is_bounded(&rules) {
-            rules.extend(implied::safety_net());
-            notes.push(implied::SAFETY_NET_NOTE.to_owned());
-        }
-        if limits.unmetered == Some(Unmetered::Allow) {
-            let meters = rules.iter_mut().filter(|rule| is_meter(&rule.when));
-            meters.for_each(|rule| rule.on_unknown = OnUnknown::Ignore);
-        }
-        let implied =
-            implied::rules().into_iter().filter(|rule| !is_replaced(rule, &rules)).collect();
-        Self {
-            label: draft.label,
-            dialect: draft.dialect,
-            order: order.unwrap_or_default(),
-            stop_on_first: draft.stop_on_first,
-            rules,
-            implied,
-            limits,
-            settings,
-            reasons: draft.reasons,
-        }
+        layers::effective(preset.draft(), None, false, &mut Vec::new())
     }
 
     /// All rules in the order in which ties are broken, those that settings imply last.

@@ -139,12 +139,13 @@ const EACH_TYPE: &[Row] = &[
         "/active_ms",
         || json!(1_200_000),
     ),
-    // These two are heard and change no fact of their own.
+    // These are heard and change no fact of their own.
     (r#"{"type": "raised", "limit": "iterations", "value": 9}"#, "/iterations", || json!(0)),
     (r#"{"type": "recovered", "kind": "context"}"#, "/iterations", || json!(0)),
     (r#"{"type": "decision", "verdict": "warn", "reason": "repetition"}"#, "/signal", || {
         json!(null)
     }),
+    (r#"{"type": "noted", "what": "swept", "detail": "sleep"}"#, "/iterations", || json!(0)),
 ];
 
 #[test]

@@ -99,6 +99,7 @@ impl Kind for UserSignal {
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         match measure.truth.is_met() {
             true if has_aborted(scene) => "A person answered with abort",
+            true if scene.facts.terminated => "The system asked the run to end",
             true => "A stop was asked for",
             false => "No stop was asked for",
         }
@@ -106,7 +107,13 @@ impl Kind for UserSignal {
     }
 
     fn reason(&self, scene: &Scene<'_>) -> ReasonCode {
-        if has_aborted(scene) { ReasonCode::UserAborted } else { ReasonCode::UserStopped }
+        if has_aborted(scene) {
+            ReasonCode::UserAborted
+        } else if scene.facts.terminated {
+            ReasonCode::Terminated
+        } else {
+            ReasonCode::UserStopped
+        }
     }
 }
 

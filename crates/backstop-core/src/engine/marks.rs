@@ -16,9 +16,13 @@ impl Marks {
 
     /// Says whether the mark was not there yet.
     pub(super) fn insert(&mut self, number: usize) -> bool {
-        let fresh = self.words[number / 64] & (1 << (number % 64)) == 0;
+        let fresh = !self.contains(number);
         self.set(number, true);
         fresh
+    }
+
+    pub(super) fn contains(&self, number: usize) -> bool {
+        self.words[number / 64] & (1 << (number % 64)) != 0
     }
 
     pub(super) fn set(&mut self, number: usize, marked: bool) {

@@ -33,6 +33,13 @@ pub(super) fn decision(engine: &Engine) -> Decision {
     }
 }
 
+/// The decision for a rule that has not fired, and whose time is foreseen to come.
+pub(super) fn foreseen(engine: &Engine, rule: usize, message: String) -> Decision {
+    let rules: Vec<&Rule> = engine.policy.all_rules().collect();
+    let slot = engine.slots[engine.slots_of_rule[rule][0] as usize];
+    Decision { message, ..won(engine, &rules, slot, decision(engine)) }
+}
+
 fn won(engine: &Engine, rules: &[&Rule], slot: Slot, decided: Decision) -> Decision {
     let index = slot.rule as usize;
     let rule = rules[index];

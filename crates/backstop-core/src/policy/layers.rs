@@ -1,0 +1,206 @@
+//! What a policy is made of: presets at the bottom, a document, and flags on top.
+
+use serde_json::Value as Json;
+
+use super::draft::Draft;
+use super::rule::{OnUnknown, Rule};
+use super::{
+    Dialect, Loaded, Policy, Preset, Unmetered, implied, in_order, is_bounded, is_meter,
+    is_replaced,
+};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::document::{self, Syntax, Value};
+use crate::field::{Findings, Record};
+
+/// The parts of a policy. What stands higher replaces rules of the same reason below it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layers<'a> {
+    /// Beside those that the document names.
+    pub presets: &'a [Preset],
+    pub document: Option<(&'a [u8], Syntax)>,
+    pub flags: Option<&'a Flags>,
+    /// It will drive a loop: whatever it says, something must end it.
+    pub for_a_loop: bool,
+}
+
+/// What the command line says, checked: a layer without a document of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flags(Draft);
+
+impl Layers<'_> {
+    /// Works the layers into one policy. Without a document and a preset, `default` is the base.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, not only the first error.
+    pub fn load(&self) -> Result<Loaded, Vec<Diagnostic>> {
+        let (mut draft, noticed) = match self.document {
+            Some((bytes, syntax)) => read(bytes, syntax)?,
+            None => (Draft::default(), Vec::new()),
+        };
+        draft.presets.extend_from_slice(self.presets);
+        if self.document.is_none() && draft.presets.is_empty() {
+            draft.presets.push(Preset::Default);
+        }
+        let flags = self.flags.map(|flags| flags.0.clone());
+        let mut notes = Vec::new();
+        let policy = effective(draft, flags, self.for_a_loop, &mut notes);
+        Ok(Loaded { policy, noticed, notes })
+    }
+}
+
+impl Flags {
+    /// Reads what flags say in the keys of the native form.
+    ///
+    /// # Errors
+    /// Everything that is wrong; the places are meaningless, since nobody wrote the text.
+    pub fn new(said: &Json) -> Result<Self, Vec<Diagnostic>> {
+        let (draft, _noticed) = read(said.to_string().as_bytes(), Syntax::Json)?;
+        Ok(Self(draft))
+    }
+}
+
+fn read(bytes: &[u8], syntax: Syntax) -> Result<(Draft, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let root = document::parse(bytes, syntax)?;
+    let Value::Table(table) = &root.value else {
+        return Err(vec![Diagnostic::error("a policy must be a table", root.span)]);
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let mut findings = Findings { text: text.as_ref().into(), ..Findings::default() };
+    let draft = match Dialect::of(table) {
+        Some(dialect) => dialect.read(table, &mut findings),
+        None => Draft::read(table, &mut findings),
+    };
+    let (errors, noticed): (Vec<_>, Vec<_>) =
+        findings.list.into_iter().partition(|finding| finding.severity == Severity::Error);
+    if errors.is_empty() { Ok((draft, noticed)) } else { Err(in_order(errors)) }
+}
+
+/// Works presets, limits and flags into what a document says.
+pub(super) fn effective(
+    draft: Draft,
+    flags: Option<Draft>,
+    for_a_loop: bool,
+    notes: &mut Vec<String>,
+) -> Policy {
+    let mut rules = own_rules(&draft);
+    let mut settings = draft.settings;
+    let mut limits = draft.limits.without_shorthand();
+    let mut order = draft.order;
+    if let Some(flags) = flags {
+        let mut stronger = own_rules(&flags);
+        stronger.iter_mut().for_each(|rule| rule.span = None);
+        stronger.extend(unreplaced(rules, &stronger));
+        rules = stronger;
+        settings = flags.settings.over(settings);
+        limits = flags.limits.without_shorthand().over(limits);
+    }
+    // Of two presets with the same reason the later one counts, as a later line would.
+    for preset in draft.presets.iter().rev().map(|preset| preset.draft()) {
+        let own = unreplaced(preset.rules, &rules);
+        rules.extend(own);
+        settings = settings.over(preset.settings);
+        limits = limits.over(preset.limits);
+        order = order.or(preset.order);
+    }
+    let needs_a_net = for_a_loop || draft.dialect.is_none();
+    if needs_a_net && limits.unlimited != Some(true) && !is_bounded(&rules) {
+        rules.extend(implied::safety_net());
+        notes.push(implied::SAFETY_NET_NOTE.to_owned());
+    }
+    if limits.unmetered == Some(Unmetered::Allow) {
+        let meters = rules.iter_mut().filter(|rule| is_meter(&rule.when));
+        meters.for_each(|rule| rule.on_unknown = OnUnknown::Ignore);
+    }
+    Policy {
+        label: draft.label,
+        dialect: draft.dialect,
+        order: order.unwrap_or_default(),
+        stop_on_first: draft.stop_on_first,
+        implied: unreplaced(implied::rules(), &rules),
+        rules,
+        limits,
+        settings,
+        reasons: draft.reasons,
+    }
+}
+
+fn own_rules(draft: &Draft) -> Vec<Rule> {
+    draft.limits.rules().into_iter().chain(draft.rules.iter().cloned()).collect()
+}
+
+/// The rules for which no other stands in.
+fn unreplaced(rules: Vec<Rule>, by: &[Rule]) -> Vec<Rule> {
+    rules.into_iter().filter(|rule| !is_replaced(rule, by)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::condition::Condition;
+
+    fn flags(said: &Json) -> Flags {
+        Flags::new(said).expect("flags are right")
+    }
+
+    fn whens(policy: &Policy) -> Vec<Condition> {
+        policy.rules.iter().map(|rule| rule.when.clone()).collect()
+    }
+
+    #[test]
+    fn a_flag_replaces_the_rule_of_its_reason_and_leaves_the_others() {
+        let document = b"[limits]\niterations = 50\ncost_usd = 2.0\n".as_slice();
+        let flags = flags(&json!({ "limits": { "iterations": 3 } }));
+        let layers = Layers {
+            document: Some((document, Syntax::Toml)),
+            flags: Some(&flags),
+            ..Layers::default()
+        };
+        let policy = layers.load().unwrap().policy;
+        assert_eq!(whens(&policy), [Condition::max_iterations(3), Condition::max_cost(2.0)]);
+    }
+
+    #[test]
+    fn without_anything_default_is_the_base_and_flags_replace_its_rules() {
+        let flags = flags(&json!({ "limits": { "iterations": 3 }, "loop": { "grace": "1s" } }));
+        let policy = Layers { flags: Some(&flags), ..Layers::default() }.load().unwrap().policy;
+        let default = Policy::preset(Preset::Default);
+        assert_eq!(policy.rules.len(), default.rules.len());
+        assert_eq!(policy.rules[0].when, Condition::max_iterations(3));
+        let settings = policy.settings.loop_.unwrap();
+        assert_eq!(settings.idle_timeout, default.settings.loop_.unwrap().idle_timeout);
+        assert!(settings.grace.is_some());
+    }
+
+    #[test]
+    fn a_loop_gets_the_net_that_a_lawbook_does_not_need() {
+        let document = br#"{"retry": {"stop_conditions": {"max_reject_rate": 0.25}}}"#.as_slice();
+        let lawbook = Layers { document: Some((document, Syntax::Json)), ..Layers::default() };
+        assert!(!is_bounded(&lawbook.load().unwrap().policy.rules));
+        let in_a_loop = Layers { for_a_loop: true, ..lawbook }.load().unwrap();
+        assert!(is_bounded(&in_a_loop.policy.rules));
+        assert_eq!(in_a_loop.notes.len(), 1);
+    }
+
+    #[test]
+    fn presets_named_by_flag_stand_below_the_document() {
+        let document =
+            b"[[rule]]\nwhen = { type = 'no_progress', iterations = 9 }\nthen = 'stop'\n";
+        let layers = Layers {
+            presets: &[Preset::Ralph],
+            document: Some((document.as_slice(), Syntax::Toml)),
+            ..Layers::default()
+        };
+        let policy = layers.load().unwrap().policy;
+        assert_eq!(policy.rules[0].when, Condition::no_progress(9));
+        let stalled = policy.rules.iter().filter(|rule| rule.replaces().contains(&"stalled"));
+        assert_eq!(stalled.count(), 1);
+    }
+
+    #[test]
+    fn flags_that_are_wrong_are_refused() {
+        let errors = Flags::new(&json!({ "limits": { "iterations": 0 } })).unwrap_err();
+        assert_eq!(errors.len(), 1);
+    }
+}

@@ -34,9 +34,14 @@ impl Home {
         self.root.join("backstop.db")
     }
 
+    /// The folder of the runs' folders.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
     /// The folder of one run's files.
     pub fn run(&self, run: RunId) -> RunFolder {
-        RunFolder { path: self.root.join("runs").join(run.as_str()) }
+        RunFolder { path: self.runs().join(run.as_str()) }
     }
 }
 

@@ -23,11 +23,12 @@ pub mod testing;
 pub use error::StoreError;
 pub use home::{Home, RunFolder};
 pub use lease::{Holder, Lease, LeaseRecord};
-pub use location::Location;
+pub use location::{Location, open};
 pub use record::{
     Batch, DecisionRecord, Health, InboxMessage, NewEvent, Run, RunFilter, RunUpdate, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
+pub use sqlite::SqliteStore;
 
 /// Where runs are remembered.
 ///

@@ -1,8 +1,9 @@
 //! Which store a name means.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{Home, StoreError};
+use crate::{Home, SqliteStore, Store, StoreError};
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,5 +35,15 @@ impl Location {
         match self {
             Self::Embedded(home) => home,
         }
+    }
+}
+
+/// Opens a store. When this returns, it can be written.
+///
+/// # Errors
+/// A place that can't be written, a store that is damaged, foreign or from a newer version.
+pub async fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+    match location {
+        Location::Embedded(home) => Ok(Arc::new(SqliteStore::open(home).await?)),
     }
 }

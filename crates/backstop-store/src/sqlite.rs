@@ -1,1 +1,280 @@
-//! The embedded engine.
+//! The embedded engine: one SQLite database in the state directory.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
+use sqlx::Row as _;
+use tokio::sync::Mutex;
+
+mod append;
+mod fault;
+mod health;
+mod open;
+mod prune;
+mod reader;
+mod row;
+mod schema;
+mod writer;
+
+use self::fault::Fault;
+use self::reader::Readers;
+use self::writer::{Durability, Writer};
+use crate::home::Home;
+use crate::lease::{Holder, Lease, LeaseRecord};
+use crate::record::{
+    Batch, DecisionRecord, Health, InboxMessage, Run, RunFilter, Snapshot, StoredEvent,
+    StoredPolicy, Unsupervised,
+};
+use crate::{Store, StoreError};
+
+/// A store in a state directory.
+#[derive(Debug)]
+pub struct SqliteStore {
+    home: Home,
+    writer: Mutex<Writer>,
+    readers: Readers,
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError> {
+        let query = sqlx::query(
+            "INSERT INTO policies (hash, label, json, source, source_name, put_by, put_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (hash) DO NOTHING",
+        )
+        .bind(&policy.hash)
+        .bind(&policy.label)
+        .bind(&policy.json)
+        .bind(&policy.source)
+        .bind(&policy.source_name)
+        .bind(&policy.put_by)
+        .bind(policy.put_at.as_nanos());
+        let mut writer = self.writer.lock().await;
+        writer.run(Durability::Ordered, query).await.map(drop).map_err(Fault::of_write)
+    }
+
+    async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError> {
+        self.readers.one(sqlx::query("SELECT * FROM policies WHERE hash = ?1").bind(hash)).await
+    }
+
+    async fn run_create(&self, run: &Run) -> Result<(), StoreError> {
+        let query = sqlx::query(
+            "INSERT INTO runs (id, created_at, updated_at, cwd, command, labels, policy_hash, \
+             status, state, launch, supervised, pruned) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )
+        .bind(run.id.as_str())
+        .bind(run.created_at.as_nanos())
+        .bind(run.updated_at.as_nanos())
+        .bind(&run.cwd)
+        .bind(json(&run.command)?)
+        .bind(json(&run.labels)?)
+        .bind(&run.policy_hash)
+        .bind(run.status.as_str())
+        .bind(json(&run.state)?)
+        .bind(json(&run.launch)?)
+        .bind(run.supervised)
+        .bind(run.pruned);
+        let mut writer = self.writer.lock().await;
+        match writer.run(Durability::Ordered, query).await {
+            Ok(_) => Ok(()),
+            Err(fault) if fault.is_missing_reference() => Err(StoreError::Write(format!(
+                "the policy {} of run {} is not in the store",
+                run.policy_hash, run.id
+            ))),
+            Err(fault) => Err(fault.of_write()),
+        }
+    }
+
+    async fn run_fetch(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        self.readers.one(sqlx::query("SELECT * FROM runs WHERE id = ?1").bind(run.as_str())).await
+    }
+
+    async fn run_list(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        let statuses: Vec<_> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        let query = sqlx::query(
+            "SELECT * FROM runs \
+             WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1) \
+             AND (?2 IS NULL OR cwd = ?2) \
+             AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3))) \
+             AND NOT EXISTS ( \
+                 SELECT 1 FROM json_each(?4) AS wanted WHERE NOT EXISTS ( \
+                     SELECT 1 FROM json_each(runs.labels) AS present \
+                     WHERE present.key = wanted.key AND present.value = wanted.value)) \
+             ORDER BY created_at DESC, id DESC LIMIT ?5",
+        )
+        .bind(&filter.prefix)
+        .bind(&filter.cwd)
+        .bind(json(&statuses)?)
+        .bind(json(&filter.labels)?)
+        // Below zero there is no limit.
+        .bind(filter.limit.map_or(-1, i64::from));
+        self.readers.all(query).await
+    }
+
+    async fn lease_acquire(
+        &self,
+        run: RunId,
+        holder: &Holder,
+        duration: Duration,
+        even_if_held_by: Option<u64>,
+    ) -> Result<Lease, StoreError> {
+        let now = now();
+        let query = sqlx::query(
+            "INSERT INTO leases (run, epoch, holder, expires_at, released) \
+             VALUES (?1, 1, ?2, ?3, 0) \
+             ON CONFLICT (run) DO UPDATE SET epoch = epoch + 1, holder = excluded.holder, \
+                 expires_at = excluded.expires_at, released = 0 \
+             WHERE released <> 0 OR expires_at <= ?4 OR epoch = ?5 \
+             RETURNING epoch",
+        )
+        .bind(run.as_str())
+        .bind(json(holder)?)
+        .bind(now.plus(duration).as_nanos())
+        .bind(now.as_nanos())
+        .bind(even_if_held_by.map(number));
+        let rows = {
+            let mut writer = self.writer.lock().await;
+            let result = writer.run(Durability::Ordered, query).await;
+            result.map_err(|fault| fault.of_write_for(run))?
+        };
+        match rows.first() {
+            Some(row) => {
+                Ok(Lease { run, epoch: row::count(row, "epoch").map_err(Fault::of_read)? })
+            }
+            None => Err(self.lease_held(run).await?),
+        }
+    }
+
+    async fn lease_renew(&self, lease: &Lease, duration: Duration) -> Result<(), StoreError> {
+        let query = sqlx::query(
+            "UPDATE leases SET expires_at = ?3 \
+             WHERE run = ?1 AND epoch = ?2 AND released = 0 RETURNING epoch",
+        )
+        .bind(lease.run.as_str())
+        .bind(number(lease.epoch))
+        .bind(now().plus(duration).as_nanos());
+        let mut writer = self.writer.lock().await;
+        let rows = writer.run(Durability::Ordered, query).await.map_err(Fault::of_write)?;
+        if rows.is_empty() { Err(StoreError::Fenced { run: lease.run }) } else { Ok(()) }
+    }
+
+    async fn lease_release(&self, lease: &Lease) -> Result<(), StoreError> {
+        let query = sqlx::query("UPDATE leases SET released = 1 WHERE run = ?1 AND epoch = ?2")
+            .bind(lease.run.as_str())
+            .bind(number(lease.epoch));
+        let mut writer = self.writer.lock().await;
+        writer.run(Durability::Ordered, query).await.map(drop).map_err(Fault::of_write)
+    }
+
+    async fn lease_fetch(&self, run: RunId) -> Result<Option<LeaseRecord>, StoreError> {
+        let query = sqlx::query("SELECT * FROM leases WHERE run = ?1").bind(run.as_str());
+        self.readers.one(query).await
+    }
+
+    async fn append(&self, batch: &Batch) -> Result<(), StoreError> {
+        append::supervised(&self.writer, batch).await
+    }
+
+    async fn append_unsupervised(
+        &self,
+        run: RunId,
+        decide: Box<dyn FnOnce(Unsupervised) -> Batch + Send>,
+    ) -> Result<(), StoreError> {
+        append::unsupervised(&self.writer, run, decide, now()).await
+    }
+
+    async fn event_list(
+        &self,
+        run: RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let query = sqlx::query(
+            "SELECT seq, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        )
+        .bind(run.as_str())
+        .bind(number(after))
+        .bind(limit);
+        self.readers.all(query).await
+    }
+
+    async fn snapshot_fetch(&self, run: RunId) -> Result<Option<Snapshot>, StoreError> {
+        let query = sqlx::query("SELECT seq, facts FROM snapshots WHERE run = ?1");
+        self.readers.one(query.bind(run.as_str())).await
+    }
+
+    async fn decision_list(&self, run: RunId) -> Result<Vec<DecisionRecord>, StoreError> {
+        let query = sqlx::query("SELECT * FROM decisions WHERE run = ?1 ORDER BY seq");
+        self.readers.all(query.bind(run.as_str())).await
+    }
+
+    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError> {
+        let query = sqlx::query("INSERT INTO inbox (run, body) VALUES (?1, ?2) RETURNING number")
+            .bind(run.as_str())
+            .bind(body);
+        let mut writer = self.writer.lock().await;
+        let rows = writer.run(Durability::Ordered, query).await;
+        let rows = rows.map_err(|fault| fault.of_write_for(run))?;
+        let row =
+            rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
+        row.try_get("number").map_err(|error| Fault::from(error).of_read())
+    }
+
+    async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
+        let query = sqlx::query(
+            "SELECT number, body FROM inbox WHERE run = ?1 AND answer IS NULL ORDER BY number",
+        );
+        self.readers.all(query.bind(lease.run.as_str())).await
+    }
+
+    async fn inbox_answer(&self, message: i64, answer: &str) -> Result<(), StoreError> {
+        let query =
+            sqlx::query("UPDATE inbox SET answer = ?2 WHERE number = ?1 AND answer IS NULL")
+                .bind(message)
+                .bind(answer);
+        let mut writer = self.writer.lock().await;
+        writer.run(Durability::Ordered, query).await.map(drop).map_err(Fault::of_write)
+    }
+
+    async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError> {
+        let query = sqlx::query("SELECT answer FROM inbox WHERE number = ?1").bind(message);
+        let row = self.readers.row(query).await?;
+        let answer = row.map(|row| row.try_get("answer")).transpose();
+        answer.map(Option::flatten).map_err(|error| Fault::from(error).of_read())
+    }
+
+    async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
+        prune::run(&self.writer, &self.readers, halted_before, now()).await
+    }
+
+    async fn health(&self) -> Result<Health, StoreError> {
+        health::look(&self.home, &self.readers).await
+    }
+}
+
+impl SqliteStore {
+    async fn lease_held(&self, run: RunId) -> Result<StoreError, StoreError> {
+        Ok(match self.lease_fetch(run).await? {
+            Some(record) => append::held_by(record),
+            None => StoreError::NoRun(run),
+        })
+    }
+}
+
+/// The wall clock. Leases are compared with it: all who share this database share the clock too.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Write(error.to_string()))
+}
+
+/// A count as the database holds it. Nobody counts further than this.
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,106 @@
+//! What SQLite's failures mean.
+
+use std::fmt::Display;
+
+use backstop_core::id::RunId;
+
+use crate::StoreError;
+
+/// A failure of SQLite or of the library in front of it.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// SQLite's extended result code, where it was SQLite that failed.
+    code: Option<i32>,
+    text: String,
+}
+
+impl Fault {
+    /// A column holds what nobody can have written there.
+    pub fn of_content(column: &str, content: &dyn Display) -> Self {
+        Self { code: Some(CORRUPT), text: format!("`{column}` can't be `{content}`") }
+    }
+
+    /// Somebody else is writing; the same may succeed later.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.primary(), Some(BUSY | LOCKED | PROTOCOL))
+    }
+
+    /// What a write failed with.
+    pub fn of_write(self) -> StoreError {
+        match self.primary() {
+            Some(FULL) => StoreError::Full(self.text),
+            Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged(self.text),
+            _ => StoreError::Write(self.text),
+        }
+    }
+
+    /// What a write about one run failed with.
+    pub fn of_write_for(self, run: RunId) -> StoreError {
+        match self.code {
+            Some(CONSTRAINT_TRIGGER) => StoreError::Fenced { run },
+            Some(CONSTRAINT_FOREIGN_KEY) => StoreError::NoRun(run),
+            _ => self.of_write(),
+        }
+    }
+
+    /// What a read failed with.
+    pub fn of_read(self) -> StoreError {
+        match self.primary() {
+            Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged(self.text),
+            _ => StoreError::Read(self.text),
+        }
+    }
+
+    /// What opening the store at a place failed with.
+    pub fn of_open(self, place: &str) -> StoreError {
+        match self.primary() {
+            Some(FULL) => StoreError::Full(self.text),
+            Some(CORRUPT | NOT_A_DATABASE) => {
+                StoreError::Damaged(format!("`{place}`: {}", self.text))
+            }
+            _ => StoreError::Open { place: place.to_owned(), cause: self.text },
+        }
+    }
+
+    /// The disk itself refused. After that nobody knows what of the last writes is there: what was
+    /// not synced may be gone from the cache, and a second attempt would seem to succeed.
+    pub fn is_of_disk(&self) -> bool {
+        self.primary() == Some(IO)
+    }
+
+    /// A reference to something that is not there.
+    pub fn is_missing_reference(&self) -> bool {
+        self.code == Some(CONSTRAINT_FOREIGN_KEY)
+    }
+
+    fn primary(&self) -> Option<i32> {
+        self.code.map(|code| code & 0xFF)
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(error) => Self {
+                code: error.code().and_then(|code| code.parse().ok()),
+                text: error.message().to_owned(),
+            },
+            // What the database holds is not what a store has.
+            sqlx::Error::ColumnDecode { source, .. } | sqlx::Error::Decode(source) => {
+                Self { code: Some(CORRUPT), text: source.to_string() }
+            }
+            other => Self { code: None, text: other.to_string() },
+        }
+    }
+}
+
+/// Result codes: <https://www.sqlite.org/rescode.html>.
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+const IO: i32 = 10;
+const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
+const PROTOCOL: i32 = 15;
+const NOT_A_DATABASE: i32 = 26;
+const CONSTRAINT_FOREIGN_KEY: i32 = 787;
+const CONSTRAINT_TRIGGER: i32 = 1811;

@@ -1,0 +1,112 @@
+//! From rows of the tables to what they mean.
+
+use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use backstop_core::time::Timestamp;
+
+use super::fault::Fault;
+use crate::lease::{Lease, LeaseRecord};
+use crate::record::{DecisionRecord, InboxMessage, Run, Snapshot, StoredEvent, StoredPolicy};
+
+/// Something that a query gives, one per row.
+pub trait FromRow: Sized {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault>;
+}
+
+impl FromRow for Run {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self {
+            id: parsed(row, "id")?,
+            created_at: time(row, "created_at")?,
+            updated_at: time(row, "updated_at")?,
+            cwd: row.try_get("cwd")?,
+            command: json(row, "command")?,
+            labels: json(row, "labels")?,
+            policy_hash: row.try_get("policy_hash")?,
+            status: parsed(row, "status")?,
+            state: json(row, "state")?,
+            launch: json(row, "launch")?,
+            supervised: row.try_get("supervised")?,
+            pruned: row.try_get("pruned")?,
+        })
+    }
+}
+
+impl FromRow for StoredPolicy {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self {
+            hash: row.try_get("hash")?,
+            label: row.try_get("label")?,
+            json: row.try_get("json")?,
+            source: row.try_get("source")?,
+            source_name: row.try_get("source_name")?,
+            put_by: row.try_get("put_by")?,
+            put_at: time(row, "put_at")?,
+        })
+    }
+}
+
+impl FromRow for LeaseRecord {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self {
+            lease: Lease { run: parsed(row, "run")?, epoch: count(row, "epoch")? },
+            holder: json(row, "holder")?,
+            expires_at: time(row, "expires_at")?,
+            released: row.try_get("released")?,
+        })
+    }
+}
+
+impl FromRow for StoredEvent {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self { seq: count(row, "seq")?, body: row.try_get("body")? })
+    }
+}
+
+impl FromRow for Snapshot {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self { seq: count(row, "seq")?, facts: row.try_get("facts")? })
+    }
+}
+
+impl FromRow for DecisionRecord {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self {
+            seq: count(row, "seq")?,
+            at: time(row, "at")?,
+            verdict: row.try_get("verdict")?,
+            reason: row.try_get("reason")?,
+            policy_hash: row.try_get("policy_hash")?,
+            body: row.try_get("body")?,
+        })
+    }
+}
+
+impl FromRow for InboxMessage {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self { number: row.try_get("number")?, body: row.try_get("body")? })
+    }
+}
+
+pub fn count(row: &SqliteRow, column: &str) -> Result<u64, Fault> {
+    let number: i64 = row.try_get(column)?;
+    u64::try_from(number).map_err(|_| Fault::of_content(column, &number))
+}
+
+fn time(row: &SqliteRow, column: &str) -> Result<Timestamp, Fault> {
+    Ok(Timestamp::from_nanos(row.try_get(column)?))
+}
+
+fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Fault> {
+    let text: &str = row.try_get(column)?;
+    serde_json::from_str(text).map_err(|_| Fault::of_content(column, &text))
+}
+
+pub fn parsed<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T, Fault> {
+    let text: &str = row.try_get(column)?;
+    text.parse().map_err(|_| Fault::of_content(column, &text))
+}

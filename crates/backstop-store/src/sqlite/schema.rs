@@ -1,0 +1,141 @@
+//! Which tables there are: migrations, from the first version on.
+
+use std::time::Duration;
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+
+use super::fault::Fault;
+use crate::StoreError;
+
+/// The version that this program writes.
+pub const CURRENT: i64 = MIGRATIONS.len() as i64;
+
+/// Makes sure that a database has today's tables, and that the library is one that can be trusted.
+pub async fn prepare(connection: &mut SqliteConnection, place: &str) -> Result<(), StoreError> {
+    let found = Found::read(connection).await.map_err(|fault| fault.of_open(place))?;
+    check_library(&found.library)?;
+    if found.is_current() {
+        return Ok(());
+    }
+    use_write_ahead_log(connection).await.map_err(|fault| fault.of_open(place))?;
+    migrate(connection, place).await
+}
+
+/// What a database says of itself.
+struct Found {
+    version: i64,
+    application: i64,
+    tables: i64,
+    library: String,
+}
+
+impl Found {
+    async fn read(connection: &mut SqliteConnection) -> Result<Self, Fault> {
+        let row = sqlx::query(
+            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema), \
+             sqlite_version() FROM pragma_user_version, pragma_application_id",
+        )
+        .fetch_one(connection)
+        .await?;
+        Ok(Self {
+            version: row.try_get(0)?,
+            application: row.try_get(1)?,
+            tables: row.try_get(2)?,
+            library: row.try_get(3)?,
+        })
+    }
+
+    fn is_current(&self) -> bool {
+        self.version == CURRENT && self.application == APPLICATION
+    }
+
+    /// The number of migrations that the database has had.
+    fn migrations(&self, place: &str) -> Result<usize, StoreError> {
+        let foreign = self.application != APPLICATION && (self.tables > 0 || self.version != 0);
+        match usize::try_from(self.version) {
+            _ if foreign => Err(StoreError::Location {
+                place: place.to_owned(),
+                why: "it is a database of another program".to_owned(),
+            }),
+            Ok(version) if version <= MIGRATIONS.len() => Ok(version),
+            Ok(_) => Err(StoreError::Newer {
+                place: place.to_owned(),
+                found: self.version,
+                known: CURRENT,
+            }),
+            Err(_) => Err(StoreError::Damaged(format!(
+                "`{place}`: there is no version {} of its tables",
+                self.version
+            ))),
+        }
+    }
+}
+
+/// Older libraries have a fault that can damage a database in write-ahead mode.
+fn check_library(version: &str) -> Result<(), StoreError> {
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    if (next(), next(), next()) < NEEDED {
+        let (major, minor, patch) = NEEDED;
+        return Err(StoreError::OldLibrary {
+            found: version.to_owned(),
+            needed: format!("{major}.{minor}.{patch}"),
+        });
+    }
+    Ok(())
+}
+
+/// Changing the mode needs the database for oneself, and SQLite does not wait for that by itself.
+async fn use_write_ahead_log(connection: &mut SqliteConnection) -> Result<(), Fault> {
+    let mut attempts = 0;
+    loop {
+        match connection.execute("PRAGMA journal_mode = WAL").await.map_err(Fault::from) {
+            Err(fault) if fault.is_busy() && attempts < MODE_ATTEMPTS => attempts += 1,
+            result => return result.map(drop),
+        }
+        tokio::time::sleep(MODE_PAUSE).await;
+    }
+}
+
+/// Whoever comes first does it; the others wait for the write lock and find it done.
+async fn migrate(connection: &mut SqliteConnection, place: &str) -> Result<(), StoreError> {
+    let failed = |error: sqlx::Error| Fault::from(error).of_open(place);
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+    let found = Found::read(&mut transaction).await.map_err(|fault| fault.of_open(place))?;
+    for migration in &MIGRATIONS[found.migrations(place)?..] {
+        transaction.execute(*migration).await.map_err(failed)?;
+    }
+    let mark = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {CURRENT}");
+    transaction.execute(AssertSqlSafe(mark)).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+/// In the order in which they are applied. Append only: what was released is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_runs.sql")];
+
+/// Marks a database as ours: the letters `bkst`.
+const APPLICATION: i64 = 0x626B_7374;
+
+const NEEDED: (u32, u32, u32) = (3, 51, 3);
+
+const MODE_ATTEMPTS: u32 = 1_000;
+const MODE_PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_libraries_are_refused() {
+        for (version, good) in [
+            ("3.51.2", false),
+            ("3.9.9", false),
+            ("3.51.3", true),
+            ("3.52.0", true),
+            ("4.0.0", true),
+        ] {
+            assert_eq!(check_library(version).is_ok(), good, "{version}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The connections that write, one statement or transaction at a time.
+
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteSynchronous};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Transaction};
+
+use super::fault::Fault;
+
+/// Writes to the database. Behind a lock, so that this process never competes with itself.
+#[derive(Debug)]
+pub struct Writer {
+    options: SqliteConnectOptions,
+    durable: SqliteConnection,
+    /// Opened when it is first needed.
+    relaxed: Option<SqliteConnection>,
+    /// What the disk said when it failed. Nothing is written after that.
+    broken: Option<Fault>,
+}
+
+/// Whether a write waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives a power cut when it is acknowledged.
+    Synced,
+    /// It survives the death of this process at once, and a power cut with the next synced write
+    /// of anybody, since all go through one log. Enough for what a power cut makes void anyway
+    /// (leases), and for what means nothing without the append that follows (a run without events).
+    Ordered,
+}
+
+impl Writer {
+    /// `options` must be those of the connection.
+    pub fn new(options: SqliteConnectOptions, durable: SqliteConnection) -> Self {
+        Self { options, durable, relaxed: None, broken: None }
+    }
+
+    /// Runs one statement as its own transaction.
+    pub async fn run(
+        &mut self,
+        durability: Durability,
+        mut query: Query<'_, Sqlite, SqliteArguments>,
+    ) -> Result<Vec<SqliteRow>, Fault> {
+        let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+        let sql = query.sql();
+        let mut patience = Patience::default();
+        loop {
+            let query = sqlx::query_with(sql.clone(), arguments.clone());
+            let connection = self.connection(durability).await?;
+            match query.fetch_all(connection).await.map_err(Fault::from) {
+                Err(fault) if patience.lasts(&fault) => {}
+                result => return result.map_err(|fault| self.remember(fault)),
+            }
+        }
+    }
+
+    /// Begins a synced transaction that holds the write lock from its first moment on: only this
+    /// can find the database busy, and nothing that follows in the transaction.
+    pub async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>, Fault> {
+        let connection = self.connection(Durability::Synced).await?;
+        Ok(connection.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Keeps a failure of the disk in mind, so that nothing is written after it.
+    pub fn remember(&mut self, fault: Fault) -> Fault {
+        if fault.is_of_disk() && self.broken.is_none() {
+            self.broken = Some(fault.clone());
+        }
+        fault
+    }
+
+    async fn connection(&mut self, durability: Durability) -> Result<&mut SqliteConnection, Fault> {
+        if let Some(fault) = &self.broken {
+            return Err(fault.clone());
+        }
+        match durability {
+            Durability::Synced => Ok(&mut self.durable),
+            Durability::Ordered => {
+                if self.relaxed.is_none() {
+                    let options = self.options.clone().synchronous(SqliteSynchronous::Normal);
+                    // Moving the log into the database stays with one connection.
+                    let options = options.pragma("wal_autocheckpoint", "0");
+                    self.relaxed = Some(options.connect().await?);
+                }
+                Ok(self.relaxed.as_mut().expect("it was opened above"))
+            }
+        }
+    }
+}
+
+/// How often something is tried while others keep the database busy. Each attempt waits for
+/// SQLite's own time-out first.
+#[derive(Debug, Default)]
+pub struct Patience {
+    attempts: u32,
+}
+
+impl Patience {
+    pub fn lasts(&mut self, fault: &Fault) -> bool {
+        self.attempts += 1;
+        fault.is_busy() && self.attempts < ATTEMPTS
+    }
+}
+
+const ATTEMPTS: u32 = 6;

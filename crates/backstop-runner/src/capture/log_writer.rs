@@ -1,0 +1,182 @@
+//! Keeps an iteration's output: its first bytes, its last ones, and how many are left out.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::ring::{Header, Ring};
+
+/// The log of the iteration that runs. Its files are made at the first byte.
+#[derive(Debug)]
+pub(super) struct LogWriter {
+    folder: PathBuf,
+    limits: Limits,
+    iteration: u64,
+    files: Option<Files>,
+    /// Bytes that are not kept because writing failed.
+    lost: u64,
+    /// Failure was reported, and nothing has worked since.
+    is_reported: bool,
+}
+
+/// How much of an iteration's output is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub first: u64,
+    pub last: u64,
+}
+
+#[derive(Debug)]
+struct Files {
+    log: File,
+    length: u64,
+    ring: Option<Ring>,
+}
+
+impl LogWriter {
+    /// Joins what a crash has left in parts.
+    pub fn new(folder: PathBuf, limits: Limits) -> Self {
+        let writer =
+            Self { folder, limits, iteration: 0, files: None, lost: 0, is_reported: false };
+        writer.join_leftovers();
+        writer
+    }
+
+    pub fn begin(&mut self, iteration: u64) {
+        (self.iteration, self.files, self.lost) = (iteration, None, 0);
+    }
+
+    /// Keeps these bytes. An error is answered once; after it nothing of this iteration is kept.
+    pub fn write(&mut self, bytes: &[u8]) -> Option<io::Error> {
+        if self.lost > 0 {
+            self.lost += bytes.len() as u64;
+            return None;
+        }
+        self.try_write(bytes).err().and_then(|error| {
+            self.lost = bytes.len() as u64;
+            self.report(error)
+        })
+    }
+
+    /// Makes one file of the parts, and says how many bytes are left out.
+    pub fn end(&mut self) -> (u64, Option<io::Error>) {
+        let Some(mut files) = self.files.take() else { return (self.lost, None) };
+        let Some(mut ring) = files.ring.take() else {
+            self.is_reported &= self.lost > 0;
+            return (self.lost, None);
+        };
+        let left_out = ring.header().oldest() + self.lost;
+        let joined = ring.close().and_then(|()| join(&mut files.log, &ring));
+        let joined = joined.and_then(|()| fs::remove_file(ring_path(&self.folder, self.iteration)));
+        match joined {
+            Ok(()) => {
+                self.is_reported &= self.lost > 0;
+                (left_out, None)
+            }
+            // Readers can make sense of the parts.
+            Err(error) => (left_out, self.report(error)),
+        }
+    }
+
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.files.is_none() {
+            self.files = Some(Files::open(&self.folder, self.iteration)?);
+        }
+        let files = self.files.as_mut().expect("it was opened just now");
+        let straight = self.limits.first.saturating_sub(files.length).min(bytes.len() as u64);
+        let (first, rest) = bytes.split_at(straight as usize);
+        if files.ring.is_none() && !first.is_empty() {
+            files.log.write_all(first)?;
+            files.length += straight;
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if files.ring.is_none() {
+            let path = ring_path(&self.folder, self.iteration);
+            files.ring = Some(Ring::create(&path, files.length, self.limits.last)?);
+        }
+        files.ring.as_mut().expect("it was made just now").write(rest)
+    }
+
+    fn report(&mut self, error: io::Error) -> Option<io::Error> {
+        (!std::mem::replace(&mut self.is_reported, true)).then_some(error)
+    }
+
+    /// Harmless if it fails: readers can make sense of the parts.
+    fn join_leftovers(&self) {
+        for iteration in super::log::numbers(&self.folder, RING_EXTENSION).unwrap_or_default() {
+            let path = ring_path(&self.folder, iteration);
+            let joined = Ring::open(&path).and_then(|ring| match ring {
+                None => Ok(()),
+                Some(ring) => {
+                    let log = log_path(&self.folder, iteration);
+                    join(&mut OpenOptions::new().append(true).open(log)?, &ring)
+                }
+            });
+            if joined.is_ok() {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Files {
+    /// Output of an iteration that is run once more is added to what there is.
+    fn open(folder: &Path, iteration: u64) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let log = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(log_path(folder, iteration))?;
+        let length = log.metadata()?.len();
+        Ok(Self { log, length, ring: None })
+    }
+}
+
+/// Appends the ring to the log. What an earlier attempt has appended is removed first.
+fn join(log: &mut File, ring: &Ring) -> io::Result<()> {
+    let header = ring.header();
+    log.set_len(header.head)?;
+    log.write_all(left_out_line(&header).as_bytes())?;
+    let mut buffer = vec![0; 128 << 10];
+    let mut from = header.oldest();
+    while from < header.written {
+        let count = ring.read(from, &mut buffer)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        log.write_all(&buffer[..count])?;
+        from += count as u64;
+    }
+    Ok(())
+}
+
+/// The line that stands for what is left out; empty if nothing is.
+pub(super) fn left_out_line(header: &Header) -> String {
+    match header.oldest() {
+        0 => String::new(),
+        count => gap_line(count),
+    }
+}
+
+pub(super) fn gap_line(count: u64) -> String {
+    format!("\n[backstop: {count} bytes left out]\n")
+}
+
+pub(super) fn log_path(folder: &Path, iteration: u64) -> PathBuf {
+    folder.join(format!("{iteration:06}.{LOG_EXTENSION}"))
+}
+
+pub(super) fn ring_path(folder: &Path, iteration: u64) -> PathBuf {
+    folder.join(format!("{iteration:06}.{RING_EXTENSION}"))
+}
+
+pub(super) const LOG_EXTENSION: &str = "log";
+pub(super) const RING_EXTENSION: &str = "tail";
+
+impl Limits {
+    pub const USUAL: Self = Self { first: 8 << 20, last: 56 << 20 };
+}

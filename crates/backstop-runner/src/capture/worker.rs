@@ -1,0 +1,331 @@
+//! The thread that moves output from the child's pipes to all who want it.
+
+use std::io::{PipeReader, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
+use tokio::sync::mpsc::Sender;
+
+use super::directive::{DirectiveScanner, Line};
+use super::display::Display;
+use super::log_writer::{Limits, LogWriter};
+use super::matcher::{Found, Matcher};
+use super::pump::{Command, Shared};
+use super::window::{View, Window};
+use super::{BadPattern, Captured, STREAMS, Setup, Summary};
+
+/// The thread's state.
+#[derive(Debug)]
+pub(super) struct Worker {
+    orders: Receiver<Command>,
+    woken: PipeReader,
+    shared: Arc<Shared>,
+    streams: [Stream; 2],
+    /// Between `begin` and `finish`.
+    iteration: Option<Summary>,
+    display: Display,
+    log: LogWriter,
+    listener: Listener,
+}
+
+/// One of the child's streams.
+#[derive(Debug)]
+struct Stream {
+    pipe: Option<OwnedFd>,
+    window: Window,
+}
+
+/// What a read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Bytes(usize),
+    Nothing,
+    End,
+}
+
+/// Those who look for something in the output, and the one whom they tell.
+#[derive(Debug)]
+struct Listener {
+    matcher: Matcher,
+    scanner: DirectiveScanner,
+    events: Sender<Captured>,
+}
+
+impl Worker {
+    pub fn new(
+        setup: Setup,
+        orders: Receiver<Command>,
+        woken: PipeReader,
+        shared: Arc<Shared>,
+        events: Sender<Captured>,
+    ) -> Result<Self, BadPattern> {
+        let matcher = Matcher::new(&setup)?;
+        let stream = || Stream { pipe: None, window: Window::new() };
+        Ok(Self {
+            orders,
+            woken,
+            shared,
+            streams: [stream(), stream()],
+            iteration: None,
+            display: Display::new(setup.sinks, setup.live),
+            log: LogWriter::new(setup.output_folder, Limits::USUAL),
+            listener: Listener { matcher, scanner: DirectiveScanner::new(), events },
+        })
+    }
+
+    pub fn run(mut self) {
+        loop {
+            let ready = self.wait();
+            if ready.orders && self.obey().is_none() {
+                break;
+            }
+            for source in 0..STREAMS.len() {
+                if ready.streams[source] {
+                    self.move_some(source);
+                }
+            }
+            if let Some(screen) = self.display.screen() {
+                screen.draw();
+            }
+        }
+        self.finish();
+        if let Some(screen) = self.display.screen() {
+            screen.leave();
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn wait(&mut self) -> Ready {
+        let due = self.display.screen().and_then(|screen| screen.due());
+        let mut sources = Vec::with_capacity(3);
+        sources.push(PollFd::new(&self.woken, PollFlags::IN));
+        let mut places = [None; 2];
+        for (stream, place) in self.streams.iter().zip(&mut places) {
+            if let Some(pipe) = &stream.pipe {
+                *place = Some(sources.len());
+                sources.push(PollFd::new(pipe, PollFlags::IN));
+            }
+        }
+        match poll(&mut sources, due.map(rounded_up).as_ref()) {
+            Ok(_) => {
+                let is_ready = |place: usize| !sources[place].revents().is_empty();
+                Ready {
+                    orders: is_ready(0),
+                    streams: places.map(|place| place.is_some_and(is_ready)),
+                }
+            }
+            Err(_) => Ready { orders: false, streams: [false; 2] },
+        }
+    }
+
+    /// Does everything that was ordered; none if that is to stop.
+    fn obey(&mut self) -> Option<()> {
+        let mut emptied = [0; 64];
+        while matches!(self.woken.read(&mut emptied), Ok(count) if count == emptied.len()) {}
+        if let Some(block) = self.shared.take_block()
+            && let Some(screen) = self.display.screen()
+        {
+            screen.want(block);
+        }
+        loop {
+            match self.orders.try_recv() {
+                Ok(Command::Begin { iteration, streams }) => self.begin(iteration, streams),
+                Ok(Command::Finish) => self.finish(),
+                Ok(Command::Print(text)) => self.display.print(&text),
+                Ok(Command::LeaveScreen(done)) => {
+                    if let Some(screen) = self.display.screen() {
+                        screen.leave();
+                    }
+                    // Nobody may be waiting any more.
+                    let _ = done.send(());
+                }
+                Ok(Command::EnterScreen) => {
+                    if let Some(screen) = self.display.screen() {
+                        screen.enter();
+                    }
+                }
+                Ok(Command::Resized) => {
+                    if let Some(screen) = self.display.screen() {
+                        screen.resized();
+                    }
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => return Some(()),
+            }
+        }
+    }
+
+    fn begin(&mut self, iteration: u64, pipes: [OwnedFd; 2]) {
+        self.finish();
+        for (stream, pipe) in self.streams.iter_mut().zip(pipes) {
+            enlarge(&pipe);
+            stream.window.clear();
+            // A pipe that can't be made non-blocking is no pipe of ours; reading it could hang.
+            stream.pipe = ioctl_fionbio(&pipe, true).is_ok().then_some(pipe);
+        }
+        self.iteration = Some(Summary::default());
+        self.log.begin(iteration);
+        self.listener.matcher.begin();
+        self.listener.scanner.begin();
+        self.shared.note_output();
+    }
+
+    /// Moves what is in the pipes now, closes them, and says what there was.
+    fn finish(&mut self) {
+        let Some(mut summary) = self.iteration.clone() else { return };
+        for source in 0..STREAMS.len() {
+            summary.leaked |= self.drain(source);
+            self.close(source);
+        }
+        let (left_out, failure) = self.log.end();
+        self.listener.log_failed(failure);
+        let [stdout, stderr] = &self.streams;
+        summary.bytes = self.iteration.take().map_or(0, |counted| counted.bytes);
+        summary.left_out = left_out;
+        summary.last_line = stdout.window.last_line();
+        summary.last_error_line = stderr.window.last_line();
+        if summary.last_error_line.is_empty() {
+            summary.last_error_line.clone_from(&summary.last_line);
+        }
+        self.listener.say(Captured::Finished(summary));
+    }
+
+    /// Moves what is in the pipe. Answers whether somebody still holds its other end: they could
+    /// write for ever, so only what was there at the beginning is waited for.
+    fn drain(&mut self, source: usize) -> bool {
+        let Some(pipe) = &self.streams[source].pipe else { return false };
+        let mut left = ioctl_fionread(pipe).unwrap_or(0);
+        loop {
+            match self.move_some(source) {
+                Reading::End => return false,
+                Reading::Nothing => return true,
+                Reading::Bytes(_) if left == 0 => return true,
+                Reading::Bytes(count) => left = left.saturating_sub(count as u64),
+            }
+        }
+    }
+
+    /// Reads once from a stream and hands on what came.
+    fn move_some(&mut self, source: usize) -> Reading {
+        let reading = self.streams[source].read();
+        match reading {
+            Reading::Nothing => {}
+            Reading::End => self.close(source),
+            Reading::Bytes(count) => {
+                self.shared.set_moving(true);
+                if let Some(summary) = &mut self.iteration {
+                    summary.bytes += count as u64;
+                }
+                let window = &self.streams[source].window;
+                self.listener.log_failed(self.log.write(window.fresh()));
+                // Before the terminal, which may be stopped: what it shows must not delay a stop.
+                self.listener.hear(source, &window.view());
+                self.display.write(source, window.fresh());
+                self.shared.note_output();
+                self.shared.set_moving(false);
+            }
+        }
+        reading
+    }
+
+    fn close(&mut self, source: usize) {
+        if self.streams[source].pipe.take().is_some() {
+            self.listener.hear(source, &self.streams[source].window.last_view());
+        }
+    }
+}
+
+/// Who has something for us.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    orders: bool,
+    streams: [bool; 2],
+}
+
+impl Stream {
+    fn read(&mut self) -> Reading {
+        let Some(pipe) = &self.pipe else { return Reading::End };
+        loop {
+            match rustix::io::read(pipe.as_fd(), self.window.room()) {
+                Ok(0) => return Reading::End,
+                Ok(count) => {
+                    self.window.filled(count);
+                    return Reading::Bytes(count);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Reading::Nothing,
+                Err(_) => return Reading::End,
+            }
+        }
+    }
+}
+
+impl Listener {
+    fn hear(&mut self, source: usize, view: &View<'_>) {
+        let Self { matcher, scanner, events } = self;
+        matcher.look(view, |found| {
+            say(
+                events,
+                match found {
+                    Found::Marker { word } => Captured::Marker { word },
+                    Found::Pattern { key, text: pattern, excerpt } => {
+                        Captured::Matched { key, pattern, stream: STREAMS[source], excerpt }
+                    }
+                },
+            );
+        });
+        if source == 0 {
+            scanner.scan(view, |line| {
+                say(
+                    events,
+                    match line {
+                        Line::Directive(json) => {
+                            Captured::Directive { stream: STREAMS[source], json }
+                        }
+                        Line::Oversized => Captured::OversizedDirective,
+                    },
+                );
+            });
+        }
+    }
+
+    fn log_failed(&self, failure: Option<std::io::Error>) {
+        if let Some(error) = failure {
+            self.say(Captured::LogFailed(error));
+        }
+    }
+
+    fn say(&self, captured: Captured) {
+        say(&self.events, captured);
+    }
+}
+
+/// Waits while the dispatcher is behind, and the child with us. Without a dispatcher nobody wants
+/// to know.
+fn say(events: &Sender<Captured>, captured: Captured) {
+    let _ = events.blocking_send(captured);
+}
+
+/// A large pipe lets the child run on while we are busy. It works without.
+#[cfg(target_os = "linux")]
+fn enlarge(pipe: &OwnedFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enlarge(_pipe: &OwnedFd) {}
+
+fn rounded_up(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+/// The most that a user may ask for, usually.
+#[cfg(target_os = "linux")]
+const PIPE_SIZE: usize = 1 << 20;

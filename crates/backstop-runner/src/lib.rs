@@ -3,13 +3,16 @@
 //! One dispatcher owns the state and sees everything that happens, one thing at a time. Others own
 //! one thing each and speak to it by messages: the process tree, the output, probes, the socket.
 
+pub mod ancestry;
 pub mod capture;
 pub mod clock;
 pub mod launch;
+pub mod outer;
 pub mod probe;
 pub mod progress;
 pub mod report;
 pub mod side_command;
+pub mod signals;
 pub mod socket;
 pub mod tree;
 pub mod verify;

@@ -1,7 +1,45 @@
 //! The process tree of a run: started in one place, signalled and ended as a whole.
+//!
+//! A child leads a process group of its own. What escapes from that group comes back to this
+//! process when its parent ends, because it is a sub-reaper; and where a control group can be had,
+//! a process is found there whatever it did. Children that were started here and not yet waited
+//! for are *owned*: nothing but [`Child`] collects them. All other descendants are *leftovers*.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::id::RunId;
+use backstop_store::Holder;
+pub use nix::sys::signal::Signal;
+
+use crate::outer;
+
+pub mod child;
+pub mod control_group;
+pub mod descriptors;
+pub mod identity;
+pub mod orphans;
+mod owned;
+pub mod process;
+pub mod signalling;
+pub mod sweep;
+
+pub use child::{Child, Exit};
+pub use sweep::{Leftover, Swept};
+
+use control_group::ControlGroup;
+use owned::Owned;
+use process::Process;
+
+/// The variable by which a process tells which run it belongs to.
+pub const RUN_VARIABLE: &str = "BACKSTOP_RUN_ID";
+
+/// The variable that limits how the tree is held together.
+pub const CONTAINMENT_VARIABLE: &str = "BACKSTOP_CONTAINMENT";
 
 /// How well the tree is held together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,40 +60,131 @@ impl Containment {
             Self::Cgroup => "cgroup",
         }
     }
+
+    /// The most that may be used: what the environment says, else everything.
+    pub(crate) fn limit() -> Self {
+        match std::env::var(CONTAINMENT_VARIABLE).as_deref() {
+            Ok("group") => Self::Group,
+            Ok("sub-reaper") => Self::Subreaper,
+            _ => Self::Cgroup,
+        }
+    }
 }
 
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
+/// The level that a run would reach here. Tries it out: a control group is made and removed.
+pub fn containment_available() -> Containment {
+    let limit = Containment::limit();
+    if cfg!(not(target_os = "linux")) || limit == Containment::Group {
+        return Containment::Group;
+    }
+    let cgroup = limit == Containment::Cgroup && ControlGroup::can_be_made();
+    if cgroup { Containment::Cgroup } else { Containment::Subreaper }
 }
 
 /// Everything that this process has started and that came from it.
+///
+/// Sub-reaping concerns the whole process: there is one tree in a process.
 #[derive(Debug)]
 pub struct Tree {
+    run: RunId,
     containment: Containment,
-}
-
-/// A process that was started here, with its group.
-#[derive(Debug)]
-pub struct Child {
-    pid: u32,
+    control_group: Option<ControlGroup>,
+    owned: Arc<Owned>,
 }
 
 impl Tree {
+    /// Makes this process the root of a run's tree: orphans come back to it, it moves into a
+    /// control group of the run where that is possible, and nothing that it inherited reaches
+    /// those that it starts.
+    ///
+    /// # Errors
+    /// The system refuses to make this process a sub-reaper.
+    pub fn adopt(run: RunId) -> io::Result<Self> {
+        descriptors::fence()?;
+        let limit = Containment::limit();
+        let subreaper = limit >= Containment::Subreaper && process::become_subreaper()?;
+        let control_group = if subreaper && limit == Containment::Cgroup {
+            ControlGroup::planned(run).and_then(|group| {
+                // The outer process hears of it first, so that it is removed whatever happens.
+                outer::announce(run, Some(&group));
+                group.enter().ok().map(|()| group)
+            })
+        } else {
+            None
+        };
+        if control_group.is_none() {
+            outer::announce(run, None);
+        }
+        let containment = match (&control_group, subreaper) {
+            (Some(_), _) => Containment::Cgroup,
+            (None, true) => Containment::Subreaper,
+            (None, false) => Containment::Group,
+        };
+        Ok(Self { run, containment, control_group, owned: Arc::default() })
+    }
+
     pub fn containment(&self) -> Containment {
         self.containment
     }
 
+    /// This supervisor, as others can recognise it.
+    pub fn holder(&self) -> Holder {
+        identity::holder(self.control_group.as_ref())
+    }
+
     /// Starts a program as the leader of a process group of its own.
-    pub fn spawn(&self, _command: &mut Command) -> io::Result<Child> {
-        Err(io::ErrorKind::Unsupported.into())
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        command.process_group(0).env(RUN_VARIABLE, self.run.as_str());
+        Child::start(command, &self.owned)
+    }
+
+    /// Sends a signal to the whole tree, but not to what belongs to the spared children. Whoever is
+    /// stopped is let go on, so that it sees a signal that is to end it.
+    pub fn signal(&self, signal: Signal, spare: &[&Child]) {
+        let spare: BTreeSet<u32> = spare.iter().map(|child| child.pid()).collect();
+        signalling::to_tree(&self.owned, signal, &spare);
+    }
+
+    /// Halts the whole tree where it stands, for Ctrl-Z.
+    pub fn stop_all(&self) {
+        signalling::to_tree(&self.owned, Signal::SIGSTOP, &BTreeSet::new());
+    }
+
+    /// Lets a halted tree go on.
+    pub fn continue_all(&self) {
+        signalling::to_tree(&self.owned, Signal::SIGCONT, &BTreeSet::new());
+    }
+
+    /// Descendants that belong to no living child.
+    pub fn leftovers(&self) -> Vec<Leftover> {
+        sweep::leftovers(&self.owned).iter().map(Leftover::from).collect()
+    }
+
+    /// Ends all leftovers: politely, and after `grace` for certain.
+    pub async fn sweep(&self, grace: Duration) -> Swept {
+        sweep::sweep(&self.owned, grace).await
+    }
+
+    /// Collects orphans that have ended. Cheap; to be called now and then while a child runs.
+    pub fn reap(&self) {
+        sweep::reap(&self.owned);
+    }
+
+    /// The processor time that the tree has used, those included that have ended.
+    pub fn cpu_time(&self) -> Duration {
+        match self.control_group.as_ref().and_then(ControlGroup::cpu_time) {
+            Some(whole) => whole.saturating_sub(process::own_cpu_time()),
+            None => {
+                let living: Duration =
+                    process::descendants().iter().map(Process::cpu_time_with_reaped).sum();
+                process::reaped_cpu_time() + living
+            }
+        }
     }
 }
 
-impl Child {
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What others ask of the supervisor by signals, as a stream for the dispatcher.
+
+use std::io;
+
+use tokio::net::UnixStream;
+use tokio::signal::unix::{self, SignalKind};
+
+use crate::outer;
+
+/// Something that was asked for from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    Terminate,
+    /// The terminal was closed.
+    Hangup,
+    Quit,
+    /// Ctrl-Z. To be answered with [`Signals::confirm_suspended`] when the tree is stopped.
+    Suspend,
+    Continue,
+    /// The terminal has another size.
+    Resize,
+    /// The outer process has died: nobody passes signals on any more.
+    OuterDied,
+}
+
+/// The stream of signals. While it exists none of them ends this process.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+    hangup: unix::Signal,
+    quit: unix::Signal,
+    suspend: unix::Signal,
+    carry_on: unix::Signal,
+    resize: unix::Signal,
+    /// Passed on by the outer process, without a meaning here; they must not end us.
+    _meaningless: [unix::Signal; 2],
+    /// None once the outer process has died, or if there never was one.
+    outer: Option<UnixStream>,
+}
+
+impl Signals {
+    /// Begins to listen. Inside a runtime.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen() -> io::Result<Self> {
+        let outer = match outer::channel()? {
+            Some(channel) => {
+                channel.set_nonblocking(true)?;
+                Some(UnixStream::from_std(channel)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+            hangup: unix::signal(SignalKind::hangup())?,
+            quit: unix::signal(SignalKind::quit())?,
+            suspend: unix::signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGTSTP as i32))?,
+            carry_on: unix::signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGCONT as i32))?,
+            resize: unix::signal(SignalKind::window_change())?,
+            _meaningless: [
+                unix::signal(SignalKind::user_defined1())?,
+                unix::signal(SignalKind::user_defined2())?,
+            ],
+            outer,
+        })
+    }
+
+    /// The next signal. Can be given up and called again without losing one.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hangup.recv() => Signal::Hangup,
+            _ = self.quit.recv() => Signal::Quit,
+            _ = self.suspend.recv() => Signal::Suspend,
+            _ = self.carry_on.recv() => Signal::Continue,
+            _ = self.resize.recv() => Signal::Resize,
+            () = end_of(self.outer.as_ref()), if self.outer.is_some() => {
+                self.outer = None;
+                Signal::OuterDied
+            }
+        }
+    }
+
+    /// Says that the tree is stopped, whereupon the outer process stops and the shell goes on.
+    pub fn confirm_suspended(&mut self) {
+        outer::confirm_suspended();
+    }
+}
+
+/// Waits until the other side has gone. It never says anything.
+async fn end_of(channel: Option<&UnixStream>) {
+    let Some(channel) = channel else { return };
+    loop {
+        if channel.readable().await.is_err() {
+            return;
+        }
+        match channel.try_read(&mut [0; 64]) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}

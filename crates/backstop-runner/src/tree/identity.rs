@@ -1,0 +1,80 @@
+//! Who supervises: enough to tell later, and from another process, whether it still lives.
+
+use std::fs;
+
+use backstop_store::Holder;
+
+use super::control_group::ControlGroup;
+use super::process::Process;
+use crate::outer;
+
+/// This process, as others can recognise it.
+pub fn holder(control_group: Option<&ControlGroup>) -> Holder {
+    let pid = std::process::id();
+    let outer_pid = outer::pid().unwrap_or(pid);
+    Holder {
+        host: host(),
+        boot_id: boot_id(),
+        pid,
+        outer_pid,
+        start_ticks: start_ticks(pid),
+        outer_start_ticks: start_ticks(outer_pid),
+        cgroup: control_group.map(|group| group.path().display().to_string()),
+    }
+}
+
+/// Whether a supervisor lives, as far as this process can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Alive,
+    Dead,
+    /// It ran on another machine: only its lease can tell.
+    Elsewhere,
+}
+
+/// Whether a supervisor lives.
+pub fn life(holder: &Holder) -> Life {
+    if holder.host != host() {
+        Life::Elsewhere
+    } else if holder.boot_id == boot_id() && is_alive(holder.pid, holder.start_ticks) {
+        Life::Alive
+    } else {
+        Life::Dead
+    }
+}
+
+/// Whether that very process is there, and not another with its number.
+pub fn is_alive(pid: u32, start_ticks: u64) -> bool {
+    Process::read(pid)
+        .is_some_and(|process| process.start_ticks == start_ticks && !process.has_ended())
+}
+
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Names the time since the machine was started: numbers of processes mean nothing beyond it.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+fn start_ticks(pid: u32) -> u64 {
+    Process::read(pid).map_or(0, |process| process.start_ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_supervisor_lives_until_its_process_its_boot_or_its_number_is_another() {
+        let own = holder(None);
+        assert_eq!(life(&own), Life::Alive);
+        let other_start = Holder { start_ticks: own.start_ticks + 1, ..own.clone() };
+        assert_eq!(life(&other_start), Life::Dead);
+        let other_boot = Holder { boot_id: "before".to_owned(), ..own.clone() };
+        assert_eq!(life(&other_boot), Life::Dead);
+        let other_host = Holder { host: "elsewhere".to_owned(), ..own };
+        assert_eq!(life(&other_host), Life::Elsewhere);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a dead supervisor left running, for `resume` and `doctor`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use backstop_core::id::RunId;
+use backstop_store::Holder;
+
+use super::control_group::ControlGroup;
+use super::process::{self, Process};
+use super::sweep::{Leftover, Swept};
+use super::{RUN_VARIABLE, Signal, signalling};
+
+pub use super::identity::{Life, life};
+
+/// Processes of a run, found by their environment and by the run's control group; neither this
+/// process nor those that it came from.
+pub fn find(run: RunId, holder: Option<&Holder>) -> Vec<Leftover> {
+    processes(run, control_group(run, holder).as_ref()).iter().map(Leftover::from).collect()
+}
+
+/// Ends what a dead supervisor left running: politely, and after `grace` for certain. It waits, so
+/// it is called before a runtime or from a thread of its own.
+pub fn end(run: RunId, holder: Option<&Holder>, grace: Duration) -> Swept {
+    let group = control_group(run, holder);
+    let mut swept = Swept::default();
+    let mut met: BTreeMap<(u32, u64), Leftover> = BTreeMap::new();
+    let start = Instant::now();
+    let mut empty = 0;
+    while empty < 2 {
+        let left = processes(run, group.as_ref());
+        empty = if left.is_empty() { empty + 1 } else { 0 };
+        if start.elapsed() > grace + TIME_TO_DIE && !left.is_empty() {
+            swept.unkillable = left.iter().map(Leftover::from).collect();
+            break;
+        }
+        let time_is_up = start.elapsed() >= grace;
+        if time_is_up
+            && !left.is_empty()
+            && let Some(group) = &group
+        {
+            // One of the run's own could be above us in a group within a group: then each by itself.
+            if !group.members().contains(&std::process::id()) {
+                let _too_old = group.kill();
+            }
+        }
+        for process in &left {
+            let is_new = met.insert((process.pid, process.start_ticks), process.into()).is_none();
+            if time_is_up {
+                signalling::to_process(process, Signal::SIGKILL);
+            } else if is_new {
+                signalling::to_process(process, Signal::SIGTERM);
+            }
+        }
+        if time_is_up {
+            swept.killed = swept.killed.max(left.len());
+        }
+        if !left.is_empty() {
+            thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+    if let Some(group) = &group {
+        group.remove();
+    }
+    swept.found = met.into_values().collect();
+    swept
+}
+
+fn processes(run: RunId, group: Option<&ControlGroup>) -> Vec<Process> {
+    let members: BTreeSet<u32> =
+        group.map(ControlGroup::members).unwrap_or_default().into_iter().collect();
+    let own: BTreeSet<u32> =
+        process::ancestry(std::process::id()).iter().map(|process| process.pid).collect();
+    process::all()
+        .filter(|process| !own.contains(&process.pid) && !process.has_ended())
+        .filter(|process| {
+            members.contains(&process.pid)
+                || process::variable(process.pid, RUN_VARIABLE).as_deref() == Some(run.as_str())
+        })
+        .collect()
+}
+
+fn control_group(run: RunId, holder: Option<&Holder>) -> Option<ControlGroup> {
+    ControlGroup::recorded(run, holder?.cgroup.as_deref()?)
+}
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Who is there so long after SIGKILL can't be ended.
+const TIME_TO_DIE: Duration = Duration::from_secs(5);

@@ -1,0 +1,53 @@
+//! Which processes have a [`super::Child`] that waits for them.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Children that nobody but their [`super::Child`] may collect, and groups that outlived them.
+#[derive(Debug, Default)]
+pub struct Owned {
+    register: Mutex<Register>,
+}
+
+#[derive(Debug, Default)]
+struct Register {
+    children: BTreeSet<u32>,
+    /// Groups with members left when their leader had ended. Their numbers can't be used again
+    /// before the last member has gone.
+    abandoned_groups: BTreeSet<u32>,
+}
+
+impl Owned {
+    pub fn add(&self, pid: u32) {
+        self.register().children.insert(pid);
+    }
+
+    /// Gives a child up: it has ended, or nobody waits for it any longer.
+    pub fn remove(&self, pid: u32, group_is_left: bool) {
+        let mut register = self.register();
+        register.children.remove(&pid);
+        if group_is_left {
+            register.abandoned_groups.insert(pid);
+        }
+    }
+
+    pub fn children(&self) -> BTreeSet<u32> {
+        self.register().children.clone()
+    }
+
+    pub fn contains(&self, pid: u32) -> bool {
+        self.register().children.contains(&pid)
+    }
+
+    /// Groups without a leader, as far as `is_left` knows them to have members.
+    pub fn abandoned_groups(&self, is_left: impl Fn(u32) -> bool) -> BTreeSet<u32> {
+        let mut register = self.register();
+        register.abandoned_groups.retain(|group| is_left(*group));
+        register.abandoned_groups.clone()
+    }
+
+    fn register(&self) -> MutexGuard<'_, Register> {
+        // Nothing that holds the lock can panic half-way through a change.
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

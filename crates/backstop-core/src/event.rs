@@ -12,7 +12,8 @@ mod shape;
 pub use decode::DecodeError;
 pub(crate) use decode::number;
 pub use payload::*;
-pub use reference::reference;
+pub use reference::{fields, reference};
+pub use shape::Field;
 
 /// One thing that happened, with the time at which it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]

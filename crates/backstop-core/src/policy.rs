@@ -20,6 +20,7 @@ mod implied;
 mod layers;
 mod lint;
 mod preset;
+mod raisable;
 mod rule;
 mod schema;
 mod settings;
@@ -29,6 +30,7 @@ pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
 pub use layers::{Flags, Layers};
 pub use preset::Preset;
+pub use raisable::{LimitKind, Raisable};
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
 pub use settings::{

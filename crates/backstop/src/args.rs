@@ -4,6 +4,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::terminal::Colour;
 
+mod operate;
+mod report;
+mod store;
+
+pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
+pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
+pub use store::StoreArguments;
+
+use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
+use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
+
 /// Runs an autonomous loop and knows when to stop it.
 #[derive(Debug, Parser)]
 #[command(name = "backstop", version, arg_required_else_help = true, after_help = TOP_EXAMPLES)]
@@ -24,6 +35,24 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Begin a run that a script reports to, without a supervisor
+    #[command(after_help = BEGIN_EXAMPLES)]
+    Begin(BeginArguments),
+    /// Report something that happened, and get the decision
+    #[command(after_help = EMIT_EXAMPLES)]
+    Emit(EmitArguments),
+    /// End a run that a script reported to
+    #[command(after_help = END_EXAMPLES)]
+    End(EndArguments),
+    /// Stop a run
+    #[command(after_help = STOP_EXAMPLES)]
+    Stop(StopArguments),
+    /// Let a run wait after its iteration, or go on
+    #[command(after_help = PAUSE_EXAMPLES)]
+    Pause(PauseArguments),
+    /// Raise limits of a run
+    #[command(after_help = RAISE_EXAMPLES)]
+    Raise(RaiseArguments),
     /// Decide once, from facts or a file of events
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
@@ -126,6 +155,9 @@ pub enum PolicyCommand {
     /// Print the JSON schema of policies, for editors
     #[command(after_help = POLICY_SCHEMA_EXAMPLES)]
     Schema,
+    /// Put another policy in place for a run
+    #[command(after_help = APPLY_EXAMPLES)]
+    Apply(ApplyArguments),
     /// Say every rule in plain words, in the order in which it would win
     #[command(after_help = POLICY_EXPLAIN_EXAMPLES)]
     Explain {

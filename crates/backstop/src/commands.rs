@@ -4,15 +4,28 @@ use crate::args::Command;
 use crate::error::Error;
 use crate::terminal::Terminal;
 
+mod begin;
 mod check;
 mod completions;
+mod emit;
+mod end;
 mod init;
+mod operate;
+mod pause;
 mod policy;
+mod raise;
 mod reasons;
+mod stop;
 
 /// Runs a command and answers with its exit code.
 pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
     match command {
+        Command::Begin(arguments) => begin::run(&arguments, terminal),
+        Command::Emit(arguments) => emit::run(&arguments, terminal),
+        Command::End(arguments) => end::run(&arguments, terminal),
+        Command::Stop(arguments) => stop::run(&arguments, terminal),
+        Command::Pause(arguments) => pause::run(&arguments, terminal),
+        Command::Raise(arguments) => raise::run(&arguments, terminal),
         Command::Check(arguments) => check::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),

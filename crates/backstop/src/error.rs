@@ -4,6 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use backstop_core::policy::Preset;
+use backstop_runner::resolve::ResolveError;
+use backstop_runner::unsupervised::UnsupervisedError;
+use backstop_store::StoreError;
 
 use crate::exit_code;
 
@@ -21,6 +24,16 @@ pub enum Error {
     Policy(String),
     #[error("can't create `{}`: {}", path.display(), cause(source))]
     CannotCreate { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Run(#[from] ResolveError),
+    /// The run is not in a state for what was asked.
+    #[error("{0}")]
+    NotNow(String),
+    /// Somebody who should answer does not.
+    #[error("{0}")]
+    Unreachable(String),
     #[error("can't write: {}", cause(.0))]
     Write(#[from] io::Error),
 }
@@ -33,6 +46,11 @@ impl Error {
             Self::BadData { .. } => exit_code::BAD_DATA,
             Self::Policy(_) => exit_code::CONFIGURATION,
             Self::CannotCreate { .. } => exit_code::CANNOT_CREATE,
+            Self::Store(error) | Self::Run(ResolveError::Store(error)) => of_store(error),
+            Self::Run(ResolveError::Ambiguous { .. }) => exit_code::USAGE,
+            Self::Run(_) => exit_code::NO_INPUT,
+            Self::NotNow(_) => exit_code::BAD_DATA,
+            Self::Unreachable(_) => exit_code::IO,
             // A reader that went away is a normal ending: `backstop reasons | head`.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::OK,
             Self::Write(_) => exit_code::IO,
@@ -46,6 +64,36 @@ impl Error {
             Self::Policy(rendered) => Some(rendered.clone()),
             other => Some(format!("error: {other}")),
         }
+    }
+}
+
+impl From<UnsupervisedError> for Error {
+    fn from(error: UnsupervisedError) -> Self {
+        let hint = match &error {
+            UnsupervisedError::Store(_) => None,
+            UnsupervisedError::NeedsSupervisor { run, .. }
+            | UnsupervisedError::Halted { run, .. } => Some(format!("backstop resume {run}")),
+            UnsupervisedError::GoesOn { run } => Some(format!("backstop emit --run {run} …")),
+        };
+        match (error, hint) {
+            (UnsupervisedError::Store(error), _) => Self::Store(error),
+            (other, Some(hint)) => Self::NotNow(format!("{other}\n\nhint: {hint}")),
+            (other, None) => Self::NotNow(other.to_string()),
+        }
+    }
+}
+
+fn of_store(error: &StoreError) -> u8 {
+    match error {
+        StoreError::Open { .. } => exit_code::CANNOT_CREATE,
+        StoreError::Newer { .. } | StoreError::OldLibrary { .. } => exit_code::CONFIGURATION,
+        StoreError::Full(_)
+        | StoreError::Write(_)
+        | StoreError::Read(_)
+        | StoreError::Damaged(_) => exit_code::IO,
+        StoreError::LeaseHeld { .. } | StoreError::Fenced { .. } => exit_code::BAD_DATA,
+        StoreError::NoRun(_) => exit_code::NO_INPUT,
+        StoreError::Location { .. } => exit_code::USAGE,
     }
 }
 

@@ -9,12 +9,14 @@ use clap::{CommandFactory as _, Parser as _};
 mod args;
 mod commands;
 mod diagnostics;
+mod env_vars;
 mod error;
 mod exit_code;
 mod input;
 mod reference;
 mod report;
 mod sanitise;
+mod store;
 mod terminal;
 
 pub use reference::reference;

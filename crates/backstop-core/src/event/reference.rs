@@ -34,6 +34,13 @@ pub fn reference() -> String {
     text
 }
 
+/// The fields of an event type, for those who put events together from words; none for a type that
+/// there is not.
+pub fn fields(type_name: &str) -> Option<Vec<Field>> {
+    let known = EventKind::described().into_iter().find(|described| described.name == type_name)?;
+    Some((known.fields)())
+}
+
 /// What documents say of an event type.
 pub(super) struct Described {
     pub(super) name: &'static str,

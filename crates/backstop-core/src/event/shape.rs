@@ -10,10 +10,26 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visi
 use serde::forward_to_deserialize_any;
 
 /// A field of a payload.
-pub(super) struct Field {
-    pub(super) name: &'static str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: &'static str,
     /// What may stand there, in words.
-    pub(super) value: String,
+    pub value: String,
+}
+
+impl Field {
+    /// Whether its value is a JSON string, so that a bare word stands for itself.
+    pub fn is_text(&self) -> bool {
+        self.value == STRING || self.value == TIME || self.value.starts_with('`')
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.value == LIST
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.value.starts_with(OBJECT)
+    }
 }
 
 /// The fields of a payload, in the order of their declaration.
@@ -28,7 +44,7 @@ pub(super) fn shape<T: DeserializeOwned>() -> Vec<Field> {
 fn value_of<T: DeserializeOwned>(name: &'static str) -> String {
     match T::deserialize(OneField(name)) {
         Err(Asked::For(value)) => value,
-        Err(Asked::Fields(names)) => format!("an object with {}", listed(names)),
+        Err(Asked::Fields(names)) => format!("{OBJECT} with {}", listed(names)),
         _ => "any value".to_owned(),
     }
 }
@@ -63,7 +79,7 @@ impl serde::de::Error for Asked {
 struct Question;
 
 macro_rules! answers {
-    ($($method:ident => $value:literal,)*) => {
+    ($($method:ident => $value:expr,)*) => {
         $(fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
             Err(Asked::For($value.to_owned()))
         })*
@@ -79,8 +95,8 @@ impl<'de> Deserializer<'de> for Question {
         deserialize_u64 => "a whole number",
         deserialize_i32 => "a whole number, which may be negative",
         deserialize_f64 => "a number",
-        deserialize_str => "a time such as `\"2026-05-04T10:00:00Z\"`",
-        deserialize_string => "a string",
+        deserialize_str => TIME,
+        deserialize_string => STRING,
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
@@ -88,13 +104,13 @@ impl<'de> Deserializer<'de> for Question {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
-        Err(Asked::For("a list of strings".to_owned()))
+        Err(Asked::For(LIST.to_owned()))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
         match visitor.visit_map(OneEntry { key: Some("name") }) {
             Err(Asked::For(value)) => {
-                Err(Asked::For(format!("an object: {value} under each name")))
+                Err(Asked::For(format!("{OBJECT}: {value} under each name")))
             }
             other => other,
         }
@@ -158,3 +174,8 @@ impl<'de> MapAccess<'de> for OneEntry {
         seed.deserialize(Question)
     }
 }
+
+const STRING: &str = "a string";
+const TIME: &str = "a time such as `\"2026-05-04T10:00:00Z\"`";
+const LIST: &str = "a list of strings";
+const OBJECT: &str = "an object";

@@ -1,4 +1,4 @@
-//! `backstop policy`: check, show, hash, schema, explain.
+//! `backstop policy`: check, show, hash, schema, apply, explain.
 
 use std::io::Write as _;
 
@@ -10,6 +10,7 @@ use crate::exit_code;
 use crate::input::{self, Source};
 use crate::terminal::Terminal;
 
+mod apply;
 mod check;
 mod explain;
 mod surroundings;
@@ -34,6 +35,7 @@ pub fn run(command: &PolicyCommand, terminal: &mut Terminal) -> Result<u8, Error
             writeln!(terminal.out, "{text}")?;
             Ok(exit_code::OK)
         }
+        PolicyCommand::Apply(arguments) => apply::run(arguments, terminal),
         PolicyCommand::Explain { source, json } => {
             let source = load(source, terminal)?;
             explain::run(&source, *json, terminal)

@@ -1,0 +1,203 @@
+//! One client of a run's sockets.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{broadcast, oneshot, watch};
+
+use super::place::user;
+use super::protocol::{
+    Refusal, Request, Source, What, error_line, is_watch, read_operation, read_report,
+};
+use super::server::Settings;
+
+/// Which socket somebody came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    Report,
+    Operate,
+}
+
+/// Answers a client's lines until it leaves or the run ends.
+pub(super) async fn serve(
+    stream: UnixStream,
+    door: Door,
+    settings: Arc<Settings>,
+    closing: watch::Receiver<bool>,
+) {
+    let admitted = admit(&stream, door, &settings);
+    let (reading, writing) = stream.into_split();
+    let lines = BufReader::with_capacity(READ_BUFFER, reading);
+    let mut connection = Connection { lines, writing, door, settings, closing };
+    let ended = match admitted {
+        Ok(()) => connection.answer_all().await,
+        Err(refusal) => connection.refuse(refusal).await,
+    };
+    // A client that went away in the middle is no concern of the run's.
+    drop(ended);
+}
+
+/// Tells a client that there are too many, if it can be told without waiting.
+pub(super) fn turn_away(stream: &UnixStream) {
+    let line = format!("{}\n", error_line("too many connections to this run; try again"));
+    let _ = stream.try_write(line.as_bytes());
+}
+
+struct Connection {
+    lines: BufReader<OwnedReadHalf>,
+    writing: OwnedWriteHalf,
+    door: Door,
+    settings: Arc<Settings>,
+    closing: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn answer_all(&mut self) -> io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            tokio::select! {
+                // A line that has come is answered, even as the run ends.
+                biased;
+                read = read_line(&mut self.lines, &mut line) => match read? {
+                    Line::Whole => {}
+                    Line::End => return Ok(()),
+                    Line::TooLong => {
+                        let message = format!("a line may have {} MiB at most", LONGEST_LINE >> 20);
+                        return self.write(&error_line(&message)).await;
+                    }
+                },
+                _ = self.closing.wait_for(|closing| *closing) => return Ok(()),
+            }
+            let text = line.trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            if self.door == Door::Operate && is_watch(text) {
+                return self.stream_events().await;
+            }
+            let read = match self.door {
+                Door::Report => read_report(text),
+                Door::Operate => read_operation(text),
+            };
+            match read {
+                Ok(what) => {
+                    let answer = ask(&self.settings, self.source(), what).await;
+                    self.write(&answer).await?;
+                }
+                Err(refusal) => self.refuse(refusal).await?,
+            }
+        }
+    }
+
+    fn source(&self) -> Source {
+        match self.door {
+            Door::Report => Source::Child,
+            Door::Operate => Source::Operator,
+        }
+    }
+
+    async fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
+        let answer = error_line(&refusal.message);
+        if refusal.forbidden {
+            ask(&self.settings, self.source(), What::Refused(refusal)).await;
+        }
+        self.write(&answer).await
+    }
+
+    /// Sends every event from now on. Whoever can't keep up is dropped: the run waits for nobody.
+    async fn stream_events(&mut self) -> io::Result<()> {
+        let mut events = self.settings.journalled.subscribe();
+        self.write(r#"{"watching":true}"#).await?;
+        let mut nothing = [0; 64];
+        loop {
+            tokio::select! {
+                biased;
+                event = events.recv() => match event {
+                    Ok(line) => self.write(&line).await?,
+                    Err(broadcast::error::RecvError::Closed) => return Ok(()),
+                    Err(broadcast::error::RecvError::Lagged(missed)) => {
+                        let message = format!("too slow to watch: {missed} events were missed");
+                        return self.write(&error_line(&message)).await;
+                    }
+                },
+                // What a watcher still sends is of no interest; that it left is.
+                read = self.lines.read(&mut nothing) => if read? == 0 { return Ok(()) },
+                _ = self.closing.wait_for(|closing| *closing) => {
+                    while let Ok(line) = events.try_recv() {
+                        self.write(&line).await?;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn write(&mut self, line: &str) -> io::Result<()> {
+        let whole = format!("{line}\n");
+        tokio::time::timeout(PATIENCE, self.writing.write_all(whole.as_bytes()))
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Hands a request to the one who owns the run, and waits until what it caused is on disk.
+pub(super) async fn ask(settings: &Settings, from: Source, what: What) -> String {
+    let (reply, answered) = oneshot::channel();
+    if settings.requests.send(Request { from, what, reply }).await.is_err() {
+        return error_line(ENDING);
+    }
+    let Ok(reply) = answered.await else { return error_line(ENDING) };
+    match reply.durable {
+        // The owner has gone on to the next one meanwhile, so that many share one commit.
+        Some(seq) => match (settings.durable)(seq).await {
+            Ok(()) => reply.line,
+            Err(cause) => error_line(&format!("could not be stored: {cause}")),
+        },
+        None => reply.line,
+    }
+}
+
+/// The directory keeps other users out; this is for systems that don't heed a socket's folder.
+fn admit(stream: &UnixStream, door: Door, settings: &Settings) -> Result<(), Refusal> {
+    let peer = stream.peer_cred().map_err(|error| Refusal::unclear(error.to_string()))?;
+    if peer.uid() != user() && peer.uid() != 0 {
+        return Err(Refusal::forbidden("this run belongs to another user"));
+    }
+    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+    if door == Door::Operate && pid.is_some_and(|pid| (settings.is_supervised)(pid)) {
+        return Err(Refusal::forbidden("a supervised process can't operate its own run"));
+    }
+    Ok(())
+}
+
+enum Line {
+    Whole,
+    End,
+    TooLong,
+}
+
+async fn read_line(lines: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> io::Result<Line> {
+    lines.take(LONGEST_LINE + 1).read_until(b'\n', line).await?;
+    Ok(match line.last() {
+        None => Line::End,
+        Some(b'\n') => Line::Whole,
+        Some(_) if line.len() as u64 > LONGEST_LINE => Line::TooLong,
+        // The last line of one who hangs up may lack its end.
+        Some(_) => Line::Whole,
+    })
+}
+
+/// How long an event may be, so that a client can't fill our memory.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// How long a client may take to read its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const READ_BUFFER: usize = 4 * 1024;
+
+const ENDING: &str = "the run is ending";

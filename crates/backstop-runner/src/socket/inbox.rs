@@ -1,0 +1,129 @@
+//! The way round a socket that can't be reached: messages in the store, which the supervisor looks
+//! for once a second. They are an operator's lines, so a child can do nothing more by this way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backstop_core::event::Event;
+use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
+use backstop_store::{Lease, Store, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::answer::Answer;
+use super::client::{event_order, order_line};
+use super::connection::ask;
+use super::protocol::{Order, Source, error_line, read_operation};
+use super::server::Settings;
+use crate::clock::wall_time;
+
+/// A message as it lies in the inbox.
+#[derive(Debug, Serialize, Deserialize)]
+struct Letter {
+    /// After this nobody waits for the answer. A stop that was meant for yesterday's supervisor
+    /// must not end today's.
+    expires_at: Timestamp,
+    request: Json,
+}
+
+/// Why a message was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the run's supervisor gave no answer within {} s", .0.as_secs())]
+    NoAnswer(Duration),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Leaves an order for a run's supervisor and waits for its answer.
+pub async fn order(
+    store: &dyn Store,
+    run: RunId,
+    order: &Order,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
+    post(store, run, &order_line(order), patience).await
+}
+
+/// Leaves an event for a run's supervisor and waits for its decision.
+pub async fn event(
+    store: &dyn Store,
+    run: RunId,
+    event: &Event,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
+    post(store, run, &event_order(event), patience).await
+}
+
+async fn post(
+    store: &dyn Store,
+    run: RunId,
+    line: &str,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
+    let request = serde_json::from_str(line).expect("an order is an object");
+    let letter = Letter { expires_at: wall_time().plus(patience), request };
+    let body = serde_json::to_string(&letter).expect("a letter has only string keys");
+    let number = store.inbox_post(run, &body).await?;
+    let posted = Instant::now();
+    loop {
+        if let Some(text) = store.inbox_answer_fetch(number).await? {
+            let answer = Answer::read(&text).ok_or_else(|| InboxError::Refused(text.clone()))?;
+            return match answer.error() {
+                Some(message) => Err(InboxError::Refused(message.to_owned())),
+                None => Ok(answer),
+            };
+        }
+        if posted.elapsed() > patience {
+            return Err(InboxError::NoAnswer(patience));
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+/// Looks into a run's inbox once a second until the run ends, and answers what is there in the
+/// same way as what comes by a socket. Ends with the error of a store that can't be read.
+pub async fn serve(store: Arc<dyn Store>, lease: Lease, settings: Settings) -> StoreError {
+    loop {
+        if let Err(error) = drain(&*store, &lease, &settings).await {
+            return error;
+        }
+        tokio::time::sleep(BETWEEN_DRAINS).await;
+    }
+}
+
+/// Answers every message that waits, and says how many there were.
+pub async fn drain(
+    store: &dyn Store,
+    lease: &Lease,
+    settings: &Settings,
+) -> Result<usize, StoreError> {
+    let messages = store.inbox_list(lease).await?;
+    for message in &messages {
+        let answer = answer(&message.body, settings).await;
+        store.inbox_answer(message.number, &answer).await?;
+    }
+    Ok(messages.len())
+}
+
+async fn answer(body: &str, settings: &Settings) -> String {
+    let Ok(letter) = serde_json::from_str::<Letter>(body) else {
+        return error_line("this is not a message");
+    };
+    if letter.expires_at < wall_time() {
+        return error_line("too late: nobody waits for the answer any more");
+    }
+    match read_operation(letter.request.to_string().as_bytes()) {
+        Ok(what) => ask(settings, Source::Operator, what).await,
+        Err(refusal) => error_line(&refusal.message),
+    }
+}
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const BETWEEN_DRAINS: Duration = Duration::from_secs(1);
+
+/// How long a command waits for a supervisor that must find its message first.
+pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,347 @@
+//! Runs without a supervisor: a script begins one, reports to it, and ends it.
+//!
+//! Nobody holds a lease. Each call is one immediate transaction that reads the facts as they are,
+//! takes in what happened, decides, and writes it all; so any number of processes may report at
+//! once, and none loses an event. Once a verdict ends the run it is halted, and stays so until
+//! somebody resumes it: later events are kept, and answered with the decision that halted it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backstop_core::decision::Decision;
+use backstop_core::document::canonical_json;
+use backstop_core::event::{
+    Event, EventKind, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind,
+};
+use backstop_core::facts::Facts;
+use backstop_core::id::RunId;
+use backstop_core::policy::Policy;
+use backstop_core::reason::{NextStep, ReasonCode};
+use backstop_core::state::{RunState, RunStatus};
+use backstop_core::time::Timestamp;
+use backstop_core::verdict::Verdict;
+use backstop_store::{Home, Run, Snapshot, Store, StoreError, StoredPolicy, Unsupervised};
+use serde_json::Value as Json;
+
+use crate::clock::wall_time;
+use crate::journalled::{self, new_event};
+use crate::launch::Launch;
+use crate::raise::Raise;
+use crate::socket::Answer;
+
+mod session;
+mod state_file;
+
+use session::Session;
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum UnsupervisedError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It was started by `run`, and events come in by its supervisor only.
+    #[error("run {run} is {status}, and nobody supervises it now")]
+    NeedsSupervisor { run: RunId, status: RunStatus },
+    #[error("run {run} is {status} already{}", because(reason))]
+    Halted { run: RunId, status: RunStatus, reason: Option<String> },
+    #[error("run {run} goes on: there is nothing to resume")]
+    GoesOn { run: RunId },
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The decision, with its exit code.
+    pub answer: Answer,
+    pub state: RunState,
+    /// This call is what halted the run.
+    pub halted_now: bool,
+    /// What did not go as it should, though everything is stored.
+    pub warnings: Vec<String>,
+}
+
+/// A policy and where it came from.
+#[derive(Clone, Debug)]
+pub struct PinnedPolicy {
+    pub policy: Policy,
+    /// The text as its author wrote it.
+    pub text: Option<String>,
+    /// Its file, or `preset:NAME`.
+    pub name: String,
+    pub put_by: String,
+}
+
+impl PinnedPolicy {
+    /// As it is stored: loading its JSON gives the policy with this hash.
+    pub fn stored(&self, now: Timestamp) -> StoredPolicy {
+        StoredPolicy {
+            hash: self.policy.hash(),
+            label: self.policy.label.clone(),
+            json: canonical_json(&self.policy.to_json()),
+            source: self.text.clone(),
+            source_name: self.name.clone(),
+            put_by: self.put_by.clone(),
+            put_at: now,
+        }
+    }
+}
+
+/// Begins a run that nobody will supervise.
+pub async fn begin(
+    store: &dyn Store,
+    home: &Home,
+    pinned: &PinnedPolicy,
+    launch: &Launch,
+) -> Result<RunId, UnsupervisedError> {
+    let now = wall_time();
+    let id = new_run_id(now);
+    let stored = pinned.stored(now);
+    store.policy_put(&stored).await?;
+    let engine = journalled::engine(pinned.policy.clone(), Facts::default());
+    let state = RunState::going_on(id, RunStatus::Running, &engine);
+    let run = Run {
+        id,
+        created_at: now,
+        updated_at: now,
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        command: launch.command.clone(),
+        labels: launch.labels.clone(),
+        policy_hash: stored.hash.clone(),
+        status: RunStatus::Running,
+        state: session::json(&state),
+        launch: serde_json::to_value(launch).unwrap_or(Json::Null),
+        supervised: false,
+        pruned: false,
+    };
+    store.run_create(&run).await?;
+    let started = RunStarted {
+        run: id.to_string(),
+        policy_hash: stored.hash,
+        command: launch.command.clone(),
+        cwd: run.cwd.clone(),
+        labels: launch.labels.clone(),
+        total_units: launch.total_units,
+    };
+    // Nothing is decided yet: what already holds is said to the first who reports.
+    write(store, home, id, move |session| {
+        session.add(Event::new(started));
+        Ok(session.decision())
+    })
+    .await?;
+    Ok(id)
+}
+
+/// Takes in an event and answers with the decision.
+pub async fn emit(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    event: Event,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_supervised()?;
+        session.add(event);
+        Ok(session.conclude())
+    })
+    .await
+}
+
+/// The script has done its work. What the policy says now stands; where it says nothing the run is
+/// completed, or stopped if units that were announced are still open: then it can go on later.
+pub async fn end(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    by: String,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_supervised()?;
+        if session.is_halted() {
+            return Ok(session.decision());
+        }
+        let decision = session.conclude();
+        if session.is_halted() {
+            return Ok(decision);
+        }
+        let figures = session.state().statistics;
+        if session.announced_units() && figures.units_remaining > 0 {
+            session.add(Event::new(Signal { kind: SignalKind::Stop, by }));
+            let message = format!(
+                "Ended with {} of {} units open",
+                figures.units_remaining, figures.total_units
+            );
+            let stop = of_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message);
+            return Ok(session.halt(stop));
+        }
+        let message = match figures.units_attempted {
+            0 => "Ended by its script".to_owned(),
+            units => format!("Ended with {} of {units} units approved", figures.units_approved),
+        };
+        let done = of_reason(decision, Verdict::Complete, ReasonCode::Completed, message);
+        Ok(session.halt(done))
+    })
+    .await
+}
+
+/// A person wants the run to stop: the next one who reports is told so.
+pub async fn stop(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    now: bool,
+    by: String,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_supervised()?;
+        session.refuse_if_halted()?;
+        let kind = if now { SignalKind::Kill } else { SignalKind::Stop };
+        let message = if by.is_empty() { "Stopped".to_owned() } else { format!("Stopped by {by}") };
+        session.add(Event::new(Signal { kind, by }));
+        let decision = session.conclude();
+        if session.is_halted() {
+            return Ok(decision);
+        }
+        // The policy has a rule of its own for this reason that lets the run go on; people win.
+        let stop = of_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message);
+        Ok(session.halt(stop))
+    })
+    .await
+}
+
+/// Lets a halted run go on: what fired is acknowledged.
+pub async fn reopen(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    by: Option<String>,
+    note: Option<String>,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_supervised()?;
+        session.refuse_if_going_on()?;
+        session.add(Event::new(Resumed { by, note }));
+        session.set_status(RunStatus::Running);
+        // Whoever reports next is told what still holds.
+        Ok(session.decision())
+    })
+    .await
+}
+
+/// Raises limits of a run that nobody supervises now, halted or not.
+pub async fn raise(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    raises: Vec<Raise>,
+    by: String,
+    why: String,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        for Raise { limit, value } in raises {
+            session.add(Event::new(Raised { limit, value, by: by.clone(), why: why.clone() }));
+        }
+        Ok(session.decision())
+    })
+    .await
+}
+
+/// Puts another policy in place for a run that nobody supervises now, halted or not.
+pub async fn apply_policy(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    pinned: &PinnedPolicy,
+) -> Result<Outcome, UnsupervisedError> {
+    store.policy_put(&pinned.stored(wall_time())).await?;
+    let pinned = pinned.clone();
+    write(store, home, run, move |session| {
+        let detail = applied(&pinned.policy.hash(), &pinned.name, &pinned.put_by);
+        session.replace_policy(pinned.policy);
+        session.add(Event::new(Noted { what: Note::PolicyApplied, detail }));
+        Ok(session.decision())
+    })
+    .await
+}
+
+/// What the journal says of another policy.
+pub fn applied(hash: &str, name: &str, by: &str) -> String {
+    format!("{hash} from {name}, by {by}")
+}
+
+/// A name for a run that begins now.
+pub fn new_run_id(now: Timestamp) -> RunId {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    let milliseconds = u64::try_from(now.as_nanos() / 1_000_000).unwrap_or(0);
+    // The standard library seeds its hash maps by chance, which is chance enough.
+    let chance = RandomState::new().build_hasher().finish();
+    RunId::new(milliseconds, u32::try_from(chance >> 44).unwrap_or(0))
+}
+
+type Act = Result<Decision, UnsupervisedError>;
+
+/// One immediate transaction, and `state.json` after it.
+async fn write(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    act: impl FnOnce(&mut Session) -> Act + Send + 'static,
+) -> Result<Outcome, UnsupervisedError> {
+    let slot = Arc::new(Mutex::new(None));
+    let inner = Arc::clone(&slot);
+    let decide = move |start: Unsupervised| {
+        let nothing = session::nothing(run);
+        // The clock is read inside the transaction, so that events are in the order of their times.
+        let (batch, result) = match Session::open(start, wall_time()) {
+            Ok(mut session) => match act(&mut session) {
+                Ok(decision) => session.close(&decision),
+                Err(error) => (nothing, Err(error)),
+            },
+            Err(error) => (nothing, Err(error.into())),
+        };
+        *inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        batch
+    };
+    store.append_unsupervised(run, Box::new(decide)).await?;
+    let done = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut outcome = done.ok_or(StoreError::NoRun(run))??;
+    if let Some(halting) = halting_decision(store, run, &outcome).await? {
+        outcome.answer = halting;
+    }
+    outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    Ok(outcome)
+}
+
+/// In a halted run the answer is the decision that halted it, whatever has come in since.
+async fn halting_decision(
+    store: &dyn Store,
+    run: RunId,
+    outcome: &Outcome,
+) -> Result<Option<Answer>, StoreError> {
+    if !outcome.state.run_status.is_halted() || outcome.halted_now {
+        return Ok(None);
+    }
+    let Some(reason) = &outcome.state.stop_reason else { return Ok(None) };
+    let last = store.decision_list(run).await?.pop();
+    Ok(last.and_then(|last| Answer::of_decision(&last.body, reason.exit_code)))
+}
+
+/// A decision that no rule led to.
+fn of_reason(grounds: Decision, verdict: Verdict, code: ReasonCode, message: String) -> Decision {
+    Decision {
+        verdict,
+        reason: Some(code.as_str().to_owned()),
+        message,
+        rule: None,
+        value: None,
+        threshold: None,
+        next_step: if verdict == Verdict::Complete {
+            NextStep::Prompt
+        } else {
+            code.reason().next_step
+        },
+        ..grounds
+    }
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason.as_ref().map(|code| format!(": {code}")).unwrap_or_default()
+}

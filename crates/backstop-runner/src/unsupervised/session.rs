@@ -1,0 +1,222 @@
+//! One transaction on a run without a supervisor: the engine as it was left, what is added to it,
+//! and what is to be written.
+
+use backstop_core::decision::Decision;
+use backstop_core::document::Syntax;
+use backstop_core::engine::Engine;
+use backstop_core::event::{Event, Halted};
+use backstop_core::facts::Facts;
+use backstop_core::id::RunId;
+use backstop_core::policy::Policy;
+use backstop_core::state::{RunState, RunStatus};
+use backstop_core::time::Timestamp;
+use backstop_store::{
+    Batch, Run, RunUpdate, Snapshot, StoreError, StoredPolicy, Unsupervised, Writer,
+};
+use serde_json::Value as Json;
+
+use super::{Outcome, UnsupervisedError};
+use crate::journalled::{self, Stance, new_event};
+use crate::launch::Launch;
+use crate::socket::Answer;
+
+/// A run while its next events are put together.
+pub(super) struct Session {
+    run: Run,
+    status: RunStatus,
+    engine: Engine,
+    now: Timestamp,
+    seq: u64,
+    /// What was decided after the last event that is stored.
+    before: Stance,
+    /// Where the run stands, if this call or an earlier one halted it.
+    halted: Option<RunState>,
+    halted_now: bool,
+    batch: Batch,
+}
+
+impl Session {
+    pub(super) fn open(start: Unsupervised, now: Timestamp) -> Result<Self, StoreError> {
+        let policy = loaded(&start.policy)?;
+        let (mut seq, facts) = match &start.snapshot {
+            Some(snapshot) => {
+                let facts = serde_json::from_str::<Facts>(&snapshot.facts)
+                    .map_err(|error| damaged("the facts", &error))?;
+                (snapshot.seq, facts)
+            }
+            None => (0, Facts::default()),
+        };
+        let mut engine = journalled::engine(policy, facts);
+        for stored in &start.events {
+            let event = Event::from_json(stored.body.as_bytes())
+                .map_err(|error| damaged(&format!("event {}", stored.seq), &error))?;
+            engine.handle_event(&event, now);
+            seq = stored.seq;
+        }
+        let last = engine.moment(Timestamp::from_nanos(i64::MIN));
+        let before = if seq == 0 { Stance::START } else { Stance::of(&engine.poll_decision(last)) };
+        let status = start.run.status;
+        let halted = match status.is_halted() {
+            true => Some(
+                serde_json::from_value(start.run.state.clone())
+                    .map_err(|error| damaged("the state", &error))?,
+            ),
+            false => None,
+        };
+        let batch = nothing(start.run.id);
+        let run = start.run;
+        Ok(Self { run, status, engine, now, seq, before, halted, halted_now: false, batch })
+    }
+
+    /// Takes in an event, at the time that it says unless that is still to come.
+    pub(super) fn add(&mut self, mut event: Event) {
+        self.seq += 1;
+        event.seq = Some(self.seq);
+        event.at = Some(event.at.map_or(self.now, |at| at.min(self.now)));
+        self.engine.handle_event(&event, self.now);
+        self.batch.events.push(new_event(&event));
+    }
+
+    /// What the policy says now.
+    pub(super) fn decision(&mut self) -> Decision {
+        self.engine.poll_decision(self.engine.moment(self.now))
+    }
+
+    /// Decides, journals a decision that differs from the one before, and halts the run if it says
+    /// so. In a halted run nothing follows from it.
+    pub(super) fn conclude(&mut self) -> Decision {
+        let decision = self.decision();
+        if self.is_halted() {
+            return decision;
+        }
+        if RunStatus::after(decision.verdict).is_halted() {
+            return self.halt(decision);
+        }
+        if Stance::of(&decision) != self.before {
+            self.journal(&decision);
+        }
+        decision
+    }
+
+    /// Ends the run with this decision.
+    pub(super) fn halt(&mut self, decision: Decision) -> Decision {
+        self.journal(&decision);
+        self.status = RunStatus::after(decision.verdict);
+        self.add(Event::new(Halted {
+            reason: decision.reason.clone(),
+            status: Some(self.status.as_str().to_owned()),
+            message: Some(decision.message.clone()),
+        }));
+        self.halted = Some(RunState::halted(self.run.id, self.status, &decision, &self.engine));
+        self.halted_now = true;
+        decision
+    }
+
+    fn journal(&mut self, decision: &Decision) {
+        self.add(Event::new(journalled::decided(decision, self.engine.policy())));
+        self.batch.decisions.push(journalled::record(decision, self.seq));
+        self.before = Stance::of(decision);
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.status.is_halted()
+    }
+
+    pub(super) fn set_status(&mut self, status: RunStatus) {
+        self.status = status;
+        self.halted = None;
+    }
+
+    pub(super) fn replace_policy(&mut self, policy: Policy) {
+        self.run.policy_hash = policy.hash();
+        self.engine = journalled::engine(policy, self.engine.facts().clone());
+    }
+
+    /// Whether the run said at its beginning how many units there are.
+    pub(super) fn announced_units(&self) -> bool {
+        let launch = serde_json::from_value::<Launch>(self.run.launch.clone());
+        launch.is_ok_and(|launch| launch.total_units.is_some())
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        match &self.halted {
+            Some(state) => {
+                RunState { policy_hash: self.run.policy_hash.clone(), ..state.clone() }
+            }
+            None => RunState::going_on(self.run.id, self.status, &self.engine),
+        }
+    }
+
+    pub(super) fn refuse_if_supervised(&self) -> Result<(), UnsupervisedError> {
+        if self.run.supervised {
+            let (run, status) = (self.run.id, self.status);
+            return Err(UnsupervisedError::NeedsSupervisor { run, status });
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse_if_halted(&self) -> Result<(), UnsupervisedError> {
+        match &self.halted {
+            Some(state) => Err(UnsupervisedError::Halted {
+                run: self.run.id,
+                status: self.status,
+                reason: state.stop_reason.as_ref().map(|reason| reason.code.clone()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn refuse_if_going_on(&self) -> Result<(), UnsupervisedError> {
+        if self.is_halted() { Ok(()) } else { Err(UnsupervisedError::GoesOn { run: self.run.id }) }
+    }
+
+    /// What is to be written, and what the caller is told.
+    pub(super) fn close(
+        mut self,
+        decision: &Decision,
+    ) -> (Batch, Result<Outcome, UnsupervisedError>) {
+        let state = self.state();
+        let exit_code = decision.exit_code(self.engine.policy());
+        let facts = serde_json::to_string(self.engine.facts());
+        self.batch.snapshot = facts.ok().map(|facts| Snapshot { seq: self.seq, facts });
+        self.batch.update = Some(RunUpdate {
+            at: self.now,
+            status: self.status,
+            state: json(&state),
+            policy_hash: self.run.policy_hash.clone(),
+        });
+        let answer = Answer::decided(decision, exit_code, self.seq);
+        let halted_now = self.halted_now;
+        (self.batch, Ok(Outcome { answer, state, halted_now, warnings: Vec::new() }))
+    }
+}
+
+/// A batch that changes nothing.
+pub(super) fn nothing(run: RunId) -> Batch {
+    Batch {
+        run,
+        writer: Writer::Unsupervised,
+        events: Vec::new(),
+        decisions: Vec::new(),
+        snapshot: None,
+        update: None,
+    }
+}
+
+pub(super) fn json(state: &RunState) -> Json {
+    serde_json::to_value(state).expect("a state has only string keys and finite numbers")
+}
+
+/// The policy as it was pinned.
+fn loaded(stored: &StoredPolicy) -> Result<Policy, StoreError> {
+    Policy::load(stored.json.as_bytes(), Syntax::Json)
+        .map(|loaded| loaded.policy)
+        .map_err(|findings| {
+            let first = findings.first().map_or("", |finding| finding.message.as_str());
+            damaged(&format!("policy {}", stored.hash), &first)
+        })
+}
+
+fn damaged(what: &str, cause: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Damaged(format!("{what} can't be read: {cause}"))
+}

@@ -1,0 +1,30 @@
+//! `backstop begin`: a run that a script reports to.
+
+use std::io::Write as _;
+
+use backstop_runner::launch::Launch;
+use backstop_runner::unsupervised;
+
+use super::operate::pinned;
+use crate::args::BeginArguments;
+use crate::error::Error;
+use crate::exit_code;
+use crate::store::{Opened, here};
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &BeginArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let pinned = pinned(arguments.policy.as_deref(), arguments.preset.as_deref(), terminal)?;
+    if arguments.policy.is_none() && arguments.preset.is_none() {
+        terminal.remark(&format!("policy: {}", pinned.name));
+    }
+    let launch = Launch {
+        cwd: here(),
+        labels: arguments.label.iter().cloned().collect(),
+        total_units: arguments.total_units,
+        ..Launch::default()
+    };
+    let opened = Opened::new(&arguments.store)?;
+    let begun = unsupervised::begin(&*opened.store, &opened.home, &pinned, &launch);
+    writeln!(terminal.out, "{}", opened.wait(begun)?)?;
+    Ok(exit_code::OK)
+}

@@ -1,0 +1,187 @@
+//! `backstop emit`: something happened; what now?
+
+use std::io::{BufRead as _, Write as _};
+use std::path::Path;
+
+use backstop_core::event::Event;
+use backstop_core::id::RunId;
+use backstop_runner::socket::{Answer, Client, ClientError, inbox, may_emit};
+use backstop_runner::unsupervised;
+use backstop_store::Run;
+
+use super::operate::{from_client, from_inbox};
+use crate::args::{EmitArguments, PrintForm, StoreArguments};
+use crate::env_vars::{RUN_ID, SOCKET};
+use crate::error::Error;
+use crate::exit_code;
+use crate::input;
+use crate::sanitise::harmless;
+use crate::store::Opened;
+use crate::terminal::Terminal;
+
+mod words;
+
+use words::Said;
+
+pub fn run(arguments: &EmitArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let mut told = Told {
+        run: arguments.run.clone(),
+        store: arguments.store.clone(),
+        print: arguments.print,
+        break_when_complete: arguments.break_when_complete,
+    };
+    if arguments.json.as_deref() == Some(input::STDIN) {
+        return emit_lines(&told, terminal);
+    }
+    let event = match &arguments.json {
+        Some(text) => event(text.as_bytes(), "--json")?,
+        None => match words::read(&arguments.words, &mut told)? {
+            Said::Event(text) => event(text.as_bytes(), "the command line")?,
+            Said::Help(text) => {
+                write!(terminal.out, "{text}")?;
+                return Ok(exit_code::OK);
+            }
+        },
+    };
+    let mut way = Way::open(&told)?;
+    let answer = way.emit(&event, terminal)?;
+    told.show(&answer, terminal)
+}
+
+/// Reports every line of standard input. The last decision counts.
+fn emit_lines(told: &Told, terminal: &mut Terminal) -> Result<u8, Error> {
+    let mut way = Way::open(told)?;
+    let mut code = exit_code::OK;
+    for (number, line) in (1..).zip(input::lines(input::STDIN)?.split(b'\n')) {
+        let unreadable = |source| Error::NoInput { path: input::STDIN.to_owned(), source };
+        let line = line.map_err(unreadable)?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let event = event(line.trim_ascii(), &format!("<stdin>:{number}"))?;
+        let answer = way.emit(&event, terminal)?;
+        code = told.show(&answer, terminal)?;
+        // Whoever waits for the answer must not wait for the next event, too.
+        terminal.out.flush()?;
+    }
+    Ok(code)
+}
+
+fn event(text: &[u8], place: &str) -> Result<Event, Error> {
+    Event::from_json(text).map_err(|error| Error::BadData {
+        place: place.to_owned(),
+        message: format!("this is not an event: {error}"),
+    })
+}
+
+/// What the flags say, wherever they stand.
+struct Told {
+    run: Option<String>,
+    store: StoreArguments,
+    print: PrintForm,
+    break_when_complete: bool,
+}
+
+impl Told {
+    /// Prints a decision and says with which code to end.
+    fn show(&self, answer: &Answer, terminal: &mut Terminal) -> Result<u8, Error> {
+        let shown = match self.print {
+            PrintForm::Json => writeln!(terminal.out, "{}", answer.to_line()),
+            PrintForm::Text => writeln!(terminal.out, "{}", line(answer)),
+        };
+        let code = match answer.verdict() {
+            Some("complete") if self.break_when_complete => exit_code::COMPLETE,
+            _ => answer.exit_code().unwrap_or_default(),
+        };
+        match shown {
+            // Whoever stopped reading must still not take a `stop` for a `continue`.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(code),
+        }
+    }
+}
+
+/// `stop  consecutive_fails   2 units in a row failed`.
+fn line(answer: &Answer) -> String {
+    let verdict = answer.verdict().unwrap_or("stored");
+    let lead = match answer.reason() {
+        Some(reason) => format!("{verdict}  {reason}"),
+        None => verdict.to_owned(),
+    };
+    harmless(&format!("{lead}   {}", answer.message())).trim_end().to_owned()
+}
+
+/// How a run is reached.
+enum Way {
+    /// By the socket of its supervisor.
+    Socket(Box<Client>),
+    /// By its supervisor's inbox.
+    Inbox(Opened, Run),
+    /// It has no supervisor.
+    Store(Opened, Run),
+}
+
+impl Way {
+    fn open(told: &Told) -> Result<Self, Error> {
+        let surrounding = std::env::var(RUN_ID).ok();
+        let is_part = match (&told.run, &surrounding) {
+            (None, _) => true,
+            (Some(named), Some(own)) => is_beginning(named, own),
+            (Some(_), None) => false,
+        };
+        if let Some(socket) = std::env::var_os(SOCKET).filter(|_| is_part) {
+            match Client::report_to(Path::new(&socket)) {
+                Ok(client) => return Ok(Self::Socket(Box::new(client))),
+                Err(error) if surrounding.is_none() && told.run.is_none() => {
+                    return Err(from_client(error));
+                }
+                // The run may have got another supervisor since; the store knows.
+                Err(_) => {}
+            }
+        }
+        let Some(named) = told.run.clone().or(surrounding) else {
+            return Err(Error::Usage(format!(
+                "which run is this about?\n\nhint: name it with --run, or set {RUN_ID}; \
+                 a supervised command has {SOCKET} already"
+            )));
+        };
+        let opened = Opened::new(&told.store)?;
+        let run = opened.run(&named)?;
+        if !opened.is_supervised(&run)? {
+            return Ok(Self::Store(opened, run));
+        }
+        match Client::reporter(run.id) {
+            Ok(client) => Ok(Self::Socket(Box::new(client))),
+            Err(ClientError::Unreachable(_)) => Ok(Self::Inbox(opened, run)),
+            Err(error) => Err(from_client(error)),
+        }
+    }
+
+    fn emit(&mut self, event: &Event, terminal: &mut Terminal) -> Result<Answer, Error> {
+        match self {
+            Self::Socket(client) => client.event(event).map_err(from_client),
+            Self::Inbox(opened, run) => {
+                let posted = inbox::event(&*opened.store, run.id, event, inbox::PATIENCE);
+                opened.wait(posted).map_err(from_inbox)
+            }
+            Self::Store(opened, run) => {
+                may_emit(&event.kind).map_err(|refusal| Error::NotNow(refusal.to_string()))?;
+                let emitted =
+                    unsupervised::emit(&*opened.store, &opened.home, run.id, event.clone());
+                let outcome = opened.wait(emitted)?;
+                for warning in &outcome.warnings {
+                    terminal.remark(&format!("warning: {warning}"));
+                }
+                if outcome.halted_now {
+                    terminal.remark(&format!("run {} is {}", run.id, outcome.state.run_status));
+                }
+                Ok(outcome.answer)
+            }
+        }
+    }
+}
+
+/// Whether a name is the beginning of a run's.
+fn is_beginning(named: &str, run: &str) -> bool {
+    RunId::prefix(named).is_some_and(|prefix| run.starts_with(&prefix))
+}

@@ -1,0 +1,86 @@
+//! What the commands have in common that reach into a run.
+
+use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
+use backstop_runner::supervision;
+use backstop_runner::unsupervised::PinnedPolicy;
+use backstop_store::Run;
+
+use crate::error::Error;
+use crate::input;
+use crate::store::{Opened, caller};
+use crate::terminal::Terminal;
+
+/// Refuses what a supervised process may not do to any run.
+pub fn refuse_if_supervised(command: &str) -> Result<(), Error> {
+    match supervision::of_process(std::process::id()) {
+        Some(run) => Err(Error::Usage(format!(
+            "`backstop {command}` can't be called by what run {run} supervises\n\n\
+             hint: call it from another terminal"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Gives an order to a run's supervisor: by its socket, else by its inbox.
+pub fn order(opened: &Opened, run: &Run, order: &Order) -> Result<Answer, Error> {
+    match Client::connect(run.id).and_then(|mut client| client.order(order)) {
+        Ok(answer) => Ok(answer),
+        Err(ClientError::Unreachable(_)) => {
+            let posted = inbox::order(&*opened.store, run.id, order, inbox::PATIENCE);
+            opened.wait(posted).map_err(from_inbox)
+        }
+        Err(error) => Err(from_client(error)),
+    }
+}
+
+pub fn from_client(error: ClientError) -> Error {
+    match error {
+        ClientError::Refused(message) => Error::NotNow(message),
+        other => Error::Unreachable(other.to_string()),
+    }
+}
+
+pub fn from_inbox(error: inbox::InboxError) -> Error {
+    match error {
+        inbox::InboxError::Store(error) => Error::Store(error),
+        inbox::InboxError::Refused(message) => Error::NotNow(message),
+        inbox::InboxError::NoAnswer(_) => {
+            Error::Unreachable(format!("{error}\n\nhint: `backstop doctor` tells what it does"))
+        }
+    }
+}
+
+/// Refuses for a run that has halted, and for one whose supervisor died.
+pub fn refuse_if_not_running(run: &Run) -> Result<(), Error> {
+    let id = run.id;
+    let message = match run.status.is_halted() {
+        true => {
+            let reason = run.state.pointer("/stop_reason/code").and_then(|code| code.as_str());
+            let why = reason.map(|code| format!(": {code}")).unwrap_or_default();
+            format!("run {id} is {} already{why}", run.status)
+        }
+        false if run.supervised => format!("the supervisor of run {id} is gone"),
+        false => return Ok(()),
+    };
+    Err(Error::NotNow(format!("{message}\n\nhint: `backstop resume {id}` lets it go on")))
+}
+
+/// Loads the policy that was named, to be kept with a run.
+pub fn pinned(
+    policy: Option<&str>,
+    preset: Option<&str>,
+    terminal: &mut Terminal,
+) -> Result<PinnedPolicy, Error> {
+    let preset = preset.map(|name| format!("preset:{name}"));
+    let named = preset.as_deref().or(policy);
+    let source = input::usable_policy(named, terminal.colours_errors())?;
+    for note in &source.loaded.notes {
+        terminal.remark(&format!("note: {}: {note}", source.name));
+    }
+    Ok(PinnedPolicy {
+        policy: source.loaded.policy,
+        text: source.text,
+        name: source.name,
+        put_by: caller(),
+    })
+}

@@ -1,0 +1,7 @@
+//! Environment variables that a supervised command finds, and that commands read.
+
+/// The run that a process is part of.
+pub const RUN_ID: &str = "BACKSTOP_RUN_ID";
+
+/// Where a supervised process reports to.
+pub const SOCKET: &str = "BACKSTOP_SOCKET";

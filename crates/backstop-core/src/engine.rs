@@ -221,6 +221,20 @@ impl Engine {
         self.measure(rule).progress
     }
 
+    /// What a rule's condition finds, at the time of the last decision.
+    pub fn measure(&self, rule: usize) -> Measure {
+        if self.moving[rule] {
+            self.conditions[rule].measure(&self.scene())
+        } else {
+            self.measures[rule]
+        }
+    }
+
+    /// A rule's condition, with the limit that operators raised.
+    pub fn condition(&self, rule: usize) -> &Condition {
+        &self.conditions[rule]
+    }
+
     /// The zone in which clock times such as "07:00" are meant.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
@@ -246,14 +260,6 @@ impl Engine {
     /// The facts by their names, at the time of the last decision.
     pub fn view(&self) -> View<'_> {
         View { facts: &self.facts, now: self.now, limits: self.limits }
-    }
-
-    fn measure(&self, rule: usize) -> Measure {
-        if self.moving[rule] {
-            self.conditions[rule].measure(&self.scene())
-        } else {
-            self.measures[rule]
-        }
     }
 
     fn scene(&self) -> Scene<'_> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
-    Raised, Signal, SignalKind, Tasks, VerificationOutcome,
+    Raised, Signal, SignalKind, Tasks, TestCounts, VerificationOutcome,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -419,6 +419,11 @@ impl Facts {
     /// The first unit that is not finished: where a pipeline goes on.
     pub fn first_unfinished_unit(&self) -> Option<(&str, Option<u64>)> {
         self.units.first_unfinished()
+    }
+
+    /// How many tests ended how in the last test run; none before the first.
+    pub fn test_counts(&self) -> Option<TestCounts> {
+        (self.tests.counts != TestCounts::default()).then_some(self.tests.counts)
     }
 
     /// The repetition detector's state; none before the first action or error.

@@ -1,7 +1,19 @@
-//! Reports for people.
+//! Reports for people and programs.
 
+mod card;
 mod decision;
+mod figures;
+mod human;
+mod iteration;
+mod json_lines;
+mod live;
 mod table;
+#[cfg(test)]
+mod tests;
 
-pub use decision::decision;
-pub use table::{columns, folded, hanging, wrapped};
+pub use card::{Card, appearance, shown_command};
+pub use decision::{bars, decision};
+pub use figures::{age, bytes, command_line, dollars, duration, painted, short};
+pub use human::Human;
+pub use json_lines::JsonLines;
+pub use table::{WIDTH, columns, cut, folded, hanging, wrapped};

@@ -35,7 +35,8 @@ fn headline(decision: &Decision) -> String {
     }
 }
 
-fn bars(decision: &Decision) -> String {
+/// How far every rule is.
+pub fn bars(decision: &Decision) -> String {
     let winner = decision.rule.as_ref().map(|rule| rule.index);
     let lines: Vec<BarLine> = decision
         .progress

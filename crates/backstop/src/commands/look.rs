@@ -1,0 +1,103 @@
+//! One run as commands look at it: where it stands, what is known, and what its journal ends with.
+
+use backstop_core::decision::Decision;
+use backstop_core::event::{Event, EventKind, Note};
+use backstop_core::id::RunId;
+use backstop_core::state::RunState;
+use backstop_core::time::Timestamp;
+use backstop_runner::clock::wall_time;
+use backstop_runner::loading::{self, Loaded};
+use backstop_runner::recovery::{finish_halt, is_interrupted};
+use backstop_store::Run;
+
+use crate::error::Error;
+use crate::report::{Card, verified};
+use crate::store::Opened;
+
+/// A run and all that there is to say about it.
+#[derive(Debug)]
+pub struct Look {
+    pub run: Run,
+    pub loaded: Loaded,
+    pub state: RunState,
+    /// What the policy says now; for a halted run, what halted it where that still holds.
+    pub decision: Decision,
+    pub interrupted: bool,
+    pub now: Timestamp,
+    kept: Option<String>,
+    verification: Option<String>,
+}
+
+impl Look {
+    /// Looks at a run. A halt that a crash has cut short is finished first.
+    pub fn at(opened: &Opened, run: RunId) -> Result<Self, Error> {
+        let store = &*opened.store;
+        let now = wall_time();
+        let run = opened.wait(finish_halt(store, &opened.home, run))?;
+        let lease = opened.wait(store.lease_fetch(run.id))?;
+        let interrupted = is_interrupted(&run, lease.as_ref(), now);
+        let mut loaded = opened.wait(loading::load(store, run.id))?;
+        // Nothing happens to a run that nobody drives: it is as it was when its journal ended.
+        let at = match run.status.is_halted() || interrupted {
+            true => loaded.engine.moment(Timestamp::from_nanos(i64::MIN)),
+            false => loaded.engine.moment(now),
+        };
+        let decision = loaded.engine.poll_decision(at);
+        let state = state(&run, &loaded);
+        let mut look = Self {
+            run,
+            loaded,
+            state,
+            decision,
+            interrupted,
+            now,
+            kept: None,
+            verification: None,
+        };
+        look.read_end_of_journal(opened)?;
+        Ok(look)
+    }
+
+    pub fn card(&self) -> Card<'_> {
+        let reason = self.state.stop_reason.as_ref().map(|reason| reason.code.as_str());
+        Card {
+            state: &self.state,
+            decision: (reason == self.decision.reason.as_deref()).then_some(&self.decision),
+            engine: &self.loaded.engine,
+            kept: self.kept.as_deref(),
+            verification: self.verification.as_deref(),
+            interrupted: self.interrupted,
+        }
+    }
+
+    /// What facts do not hold: which ref keeps the work, and what the verification said.
+    fn read_end_of_journal(&mut self, opened: &Opened) -> Result<(), Error> {
+        let from = self.loaded.last_seq.saturating_sub(END);
+        let limit = u32::try_from(END).unwrap_or(u32::MAX);
+        let events = opened.wait(opened.store.event_list(self.run.id, from, limit))?;
+        for stored in events {
+            match Event::from_json(stored.body.as_bytes()).map(|event| event.kind) {
+                Ok(EventKind::Noted(noted)) if noted.what == Note::Kept => {
+                    self.kept = Some(noted.detail);
+                }
+                Ok(EventKind::Verification(last)) => {
+                    let detail = last.detail.filter(|detail| !detail.is_empty());
+                    let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+                    self.verification = Some(format!("{}{detail}", verified(last.outcome)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a run stands: as it was left, or as its facts are now.
+pub fn state(run: &Run, loaded: &Loaded) -> RunState {
+    let stored = || serde_json::from_value(run.state.clone()).ok();
+    let kept = if run.status.is_halted() || run.pruned { stored() } else { None };
+    kept.unwrap_or_else(|| RunState::going_on(run.id, run.status, &loaded.engine))
+}
+
+/// How far back the last words of a journal are looked for.
+const END: u64 = 200;

@@ -1,0 +1,203 @@
+//! `backstop ls`: the runs, newest first.
+
+use std::io::Write as _;
+
+use backstop_core::state::{RunState, RunStatus};
+use backstop_core::time::Timestamp;
+use backstop_runner::clock::wall_time;
+use backstop_runner::loading;
+use backstop_runner::recovery::is_interrupted;
+use backstop_store::{Run, RunFilter};
+use owo_colors::Style;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::look;
+use crate::args::{LsArguments, ShownStatus};
+use crate::error::Error;
+use crate::exit_code;
+use crate::report::{age, appearance, columns, cut, dollars, duration, painted, short, shown_command};
+use crate::sanitise::harmless;
+use crate::store::{Opened, here};
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &LsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    let now = wall_time();
+    let rows = rows(&opened, arguments, now)?;
+    if arguments.json {
+        for row in &rows {
+            let mut object = serde_json::json!(row.state);
+            if row.interrupted {
+                object["interrupted"] = true.into();
+            }
+            writeln!(terminal.out, "{object}")?;
+        }
+    } else if rows.is_empty() {
+        terminal.remark(&nothing(&opened, arguments)?);
+    } else {
+        let width = terminal.columns();
+        write!(terminal.out, "{}", table(&rows, arguments.all, width, now))?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// A run as it is listed.
+#[derive(Debug)]
+struct Row {
+    run: Run,
+    state: RunState,
+    interrupted: bool,
+}
+
+fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<Row>, Error> {
+    let mut statuses: Vec<_> = arguments.status.iter().flat_map(|status| stored(*status)).collect();
+    statuses.dedup();
+    // Who is interrupted is not known to the store, so what is left of these is counted here.
+    let counts_here = statuses.contains(&RunStatus::Running) || statuses.contains(&RunStatus::Paused);
+    let filter = RunFilter {
+        prefix: None,
+        cwd: (!arguments.all).then(|| here().to_string_lossy().into_owned()),
+        statuses,
+        labels: arguments.label.iter().cloned().collect(),
+        limit: (!counts_here).then_some(arguments.limit),
+    };
+    let mut rows = Vec::new();
+    for run in opened.wait(opened.store.run_list(&filter))? {
+        if rows.len() >= arguments.limit as usize {
+            break;
+        }
+        let row = row(opened, run, now)?;
+        if arguments.status.is_empty() || arguments.status.contains(&row.shown_status()) {
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn row(opened: &Opened, run: Run, now: Timestamp) -> Result<Row, Error> {
+    if let (true, Ok(state)) = (run.status.is_halted(), serde_json::from_value(run.state.clone())) {
+        return Ok(Row { run, state, interrupted: false });
+    }
+    let lease = opened.wait(opened.store.lease_fetch(run.id))?;
+    let interrupted = is_interrupted(&run, lease.as_ref(), now);
+    let mut loaded = opened.wait(loading::load(&*opened.store, run.id))?;
+    let until = if interrupted { Timestamp::from_nanos(i64::MIN) } else { now };
+    loaded.engine.handle_timeout(loaded.engine.moment(until));
+    let state = look::state(&run, &loaded);
+    Ok(Row { run, state, interrupted })
+}
+
+impl Row {
+    fn shown_status(&self) -> ShownStatus {
+        match self.run.status {
+            _ if self.interrupted => ShownStatus::Interrupted,
+            RunStatus::Running => ShownStatus::Running,
+            RunStatus::Paused => ShownStatus::Paused,
+            RunStatus::Held => ShownStatus::Held,
+            RunStatus::Stopped => ShownStatus::Stopped,
+            RunStatus::Completed => ShownStatus::Completed,
+            RunStatus::Failed => ShownStatus::Failed,
+        }
+    }
+
+    fn cells(&self, now: Timestamp) -> [String; CELLS] {
+        let numbers = &self.state.statistics;
+        let reason = self.state.stop_reason.as_ref().map(|reason| harmless(&reason.code));
+        let (_, word, _) = appearance(self.run.status, self.interrupted);
+        [
+            short(self.run.id),
+            word.to_owned(),
+            // What is completed has that for its reason, too.
+            reason.filter(|reason| reason != word).unwrap_or_default(),
+            numbers.iterations.to_string(),
+            duration(std::time::Duration::from_millis(numbers.active_ms)),
+            if numbers.cost_known { dollars(numbers.cost_usd) } else { "–".to_owned() },
+            age(self.run.created_at, now),
+        ]
+    }
+}
+
+fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> String {
+    let cells: Vec<_> = rows.iter().map(|row| row.cells(now)).collect();
+    let mut widths = HEADS.map(|head| head.width());
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width()).min(WIDEST);
+        }
+    }
+    let taken: usize = widths.iter().map(|width| width + GAP).sum();
+    let rest = width.saturating_sub(taken).max(NARROWEST);
+    let line = |cells: &[String; CELLS], last: &str| {
+        let mut line = String::new();
+        for (position, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let cell = cut(cell, width);
+            let blanks = " ".repeat(width - cell.width());
+            let is_number = (3..=5).contains(&position);
+            line.push_str(&if is_number { blanks + &cell } else { cell + &blanks });
+            line.push_str("  ");
+        }
+        format!("{line}{}", cut(last, rest)).trim_end().to_owned()
+    };
+    let heads = line(&HEADS.map(str::to_owned), if with_directory { "where, what" } else { "what" });
+    let mut text = painted(&heads, Style::new().dimmed(), true) + "\n";
+    for (row, cells) in rows.iter().zip(&cells) {
+        let command = shown_command(&row.run.command, rest);
+        let last = match with_directory {
+            true => format!("{}  {command}", harmless(&ending(&row.run.cwd, rest / 2))),
+            false => command,
+        };
+        let (_, word, style) = appearance(row.run.status, row.interrupted);
+        let word = columns(word, widths[1]);
+        let coloured = painted(&word, style, true);
+        text.push_str(&line(cells, &last).replacen(&word, &coloured, 1));
+        text.push('\n');
+    }
+    text
+}
+
+/// The end of a path, which says most.
+fn ending(path: &str, columns: usize) -> String {
+    let mut kept = String::new();
+    for part in path.rsplit('/').filter(|part| !part.is_empty()) {
+        if !kept.is_empty() && kept.width() + part.width() + 2 > columns {
+            return format!("…{kept}");
+        }
+        kept = format!("/{part}{kept}");
+    }
+    kept
+}
+
+/// Why the list is empty.
+fn nothing(opened: &Opened, arguments: &LsArguments) -> Result<String, Error> {
+    let any = RunFilter { limit: Some(1), ..RunFilter::default() };
+    let is_empty = opened.wait(opened.store.run_list(&any))?.is_empty();
+    Ok(match (is_empty, arguments.all) {
+        (true, _) => "there are no runs yet".to_owned(),
+        (false, true) => "no run is like that".to_owned(),
+        (false, false) => {
+            "no run of this directory is like that\n\nhint: `backstop ls --all` lists those of others"
+                .to_owned()
+        }
+    })
+}
+
+/// The statuses under which the store may have such a run.
+fn stored(status: ShownStatus) -> Vec<RunStatus> {
+    match status {
+        ShownStatus::Running => vec![RunStatus::Running],
+        ShownStatus::Paused => vec![RunStatus::Paused],
+        ShownStatus::Held => vec![RunStatus::Held],
+        ShownStatus::Stopped => vec![RunStatus::Stopped],
+        ShownStatus::Completed => vec![RunStatus::Completed],
+        ShownStatus::Failed => vec![RunStatus::Failed],
+        ShownStatus::Interrupted => vec![RunStatus::Running, RunStatus::Paused],
+    }
+}
+
+const CELLS: usize = 7;
+const HEADS: [&str; CELLS] = ["run", "status", "reason", "iterations", "active", "cost", "begun"];
+const GAP: usize = 2;
+/// The longest reason of the registry.
+const WIDEST: usize = 20;
+/// What is left to the command on a narrow terminal.
+const NARROWEST: usize = 10;

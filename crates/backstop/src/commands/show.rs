@@ -1,0 +1,122 @@
+//! `backstop show`: one run, with every limit and the last decisions.
+
+use std::io::Write as _;
+
+use backstop_core::state::RunState;
+use backstop_store::DecisionRecord;
+use owo_colors::OwoColorize as _;
+
+use super::look::Look;
+use crate::args::{ShowArguments, StateForm};
+use crate::error::Error;
+use crate::exit_code;
+use crate::report::{self, age, columns, cut, hanging, shown_command};
+use crate::sanitise::harmless;
+use crate::store::Opened;
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    let run = opened.run(&arguments.run)?;
+    if arguments.events {
+        return events(&opened, run.id, terminal);
+    }
+    let look = Look::at(&opened, run.id)?;
+    match arguments.form {
+        Some(StateForm::Pipeline) => {
+            writeln!(terminal.out, "{:#}", RunState::pipeline_form(&look.state))?;
+        }
+        None if arguments.json => writeln!(terminal.out, "{:#}", object(&look))?,
+        None => {
+            let decisions = opened.wait(opened.store.decision_list(run.id))?;
+            write!(terminal.out, "{}", page(&look, &decisions))?;
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+/// The object of `state.json`, with the facts.
+fn object(look: &Look) -> serde_json::Value {
+    let mut object = serde_json::json!(look.state);
+    if look.interrupted {
+        object["interrupted"] = true.into();
+    }
+    object["facts"] = look.loaded.engine.view().to_json();
+    object
+}
+
+fn page(look: &Look, decisions: &[DecisionRecord]) -> String {
+    let run = &look.run;
+    let begun = format!("{} ({})", minute(run.created_at), age(run.created_at, look.now));
+    let mut text = format!(
+        "{}  {}\n{}\n",
+        run.id.bold(),
+        shown_command(&run.command, 64),
+        hanging("  ", &format!("{} · begun {begun}", harmless(&run.cwd))).trim_end(),
+    );
+    text.push_str(&labels(look));
+    text.push('\n');
+    text.push_str(&look.card().show(true));
+    if run.pruned {
+        text.push_str("\nIts journal was removed by age; only this is left.\n");
+        return text;
+    }
+    text.push_str(&report::bars(&look.decision));
+    text.push_str(&last_decisions(decisions, LAST_DECISIONS));
+    text
+}
+
+fn labels(look: &Look) -> String {
+    let labels = &look.run.labels;
+    if labels.is_empty() {
+        return String::new();
+    }
+    let named = labels.iter().map(|(key, value)| format!("{key}={value}"));
+    hanging("  ", &harmless(&named.collect::<Vec<_>>().join(" · ")))
+}
+
+/// The decisions that came last, one line each.
+pub fn last_decisions(decisions: &[DecisionRecord], most: usize) -> String {
+    let mut text = String::new();
+    for record in &decisions[decisions.len().saturating_sub(most)..] {
+        let body: serde_json::Value = serde_json::from_str(&record.body).unwrap_or_default();
+        let lead = if text.is_empty() { "\nlast decisions\n" } else { "" };
+        let message = harmless(body["message"].as_str().unwrap_or(""));
+        let reason = harmless(record.reason.as_deref().unwrap_or(""));
+        let line = format!(
+            "  {}  {}  {}  {message}",
+            minute(record.at),
+            columns(&record.verdict, 8),
+            columns(&reason, 16)
+        );
+        text.push_str(&format!("{lead}{}\n", cut(line.trim_end(), report::WIDTH)));
+    }
+    text
+}
+
+/// A time to the second, in the machine's zone: `2026-05-04 10:00:00`.
+pub fn minute(at: backstop_core::time::Timestamp) -> String {
+    let zoned = at.to_jiff().to_zoned(jiff::tz::TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn events(
+    opened: &Opened,
+    run: backstop_core::id::RunId,
+    terminal: &mut Terminal,
+) -> Result<u8, Error> {
+    let mut after = 0;
+    loop {
+        let events = opened.wait(opened.store.event_list(run, after, PAGE))?;
+        for event in &events {
+            writeln!(terminal.out, "{}", event.body)?;
+            after = event.seq;
+        }
+        if events.len() < PAGE as usize {
+            return Ok(exit_code::OK);
+        }
+    }
+}
+
+const LAST_DECISIONS: usize = 5;
+const PAGE: u32 = 10_000;

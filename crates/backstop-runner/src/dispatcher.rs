@@ -18,7 +18,7 @@ use backstop_core::state::RunStatus;
 use backstop_store::{Journal, Lease, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
-use crate::capture::{Captured, Pump};
+use crate::capture::{Captured, LiveTerminal, Pump};
 use crate::clock::Clock;
 use crate::launch::Launch;
 use crate::probe::Probes;
@@ -85,10 +85,11 @@ pub struct Dispatcher {
     pub(crate) resume_point: Option<String>,
     pub(crate) snapshot_seq: u64,
     pub(crate) retries: u32,
-    pub(crate) live: bool,
+    pub(crate) live: Option<LiveTerminal>,
     pub(crate) policy_name: String,
     pub(crate) notes: Vec<String>,
     pub(crate) verification: Option<String>,
+    pub(crate) meters_noted: bool,
     pub(crate) asleep: Duration,
     pub(crate) told: Told,
 }
@@ -224,13 +225,16 @@ impl Dispatcher {
 
     /// Writes what is left, gives the terminal back, and ends what was started.
     pub async fn close(self) {
-        self.pump.stop();
+        self.pump.stop(LAST_WORDS);
     }
 
     pub(crate) async fn durable(&mut self, seq: u64) -> Result<(), RunError> {
         self.journal.durable(seq).await.map_err(RunError::Store)
     }
 }
+
+/// How long a terminal that takes nothing is waited for at the end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a dispatcher begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,14 +18,16 @@ use backstop_store::{
 
 use crate::clock::wall_time;
 use crate::launch::Launch;
-use crate::loading::{self, LoadError};
-use crate::supervisor::{Pinned, stored_policy};
-use crate::tree::{Tree, orphans};
+use crate::loading;
+use crate::raise::{self, Raise, RaiseError};
+use crate::tree::{Tree, identity, orphans};
+use crate::unsupervised::PinnedPolicy;
 
 /// What whoever resumes a run wants to be different.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wishes {
-    pub raises: Vec<Raised>,
+    /// As people write them: `iterations=100`.
+    pub raises: Vec<String>,
     /// Go on without limits that nobody measures.
     pub unmetered_allowed: bool,
     pub by: String,
@@ -40,6 +42,7 @@ pub struct Ready {
     pub launch: Launch,
     pub engine: Engine,
     pub last_seq: u64,
+    pub policy_name: String,
     /// What was found and done on the way.
     pub notes: Vec<String>,
 }
@@ -49,8 +52,6 @@ pub struct Ready {
 pub enum ResumeError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
     #[error("run {run} is running, supervised by process {pid} on {host}")]
     Running { run: String, pid: u32, host: String },
     #[error("run {0} is completed; there is nothing to resume")]
@@ -61,8 +62,8 @@ pub enum ResumeError {
     Pruned(String),
     #[error("{message}, so it would stop again at once\n\nhint: {hint}")]
     StillFires { message: String, hint: String },
-    #[error("{0}")]
-    Raise(String),
+    #[error(transparent)]
+    Raise(#[from] RaiseError),
     #[error("can't read how run {run} was started: {cause}")]
     Launch { run: String, cause: String },
 }
@@ -75,7 +76,7 @@ pub async fn take_over(
     store: &Arc<dyn Store>,
     tree: &Tree,
     run: Run,
-    wishes: Wishes,
+    wishes: &Wishes,
     lease_duration: Duration,
 ) -> Result<Ready, ResumeError> {
     let name = run.id.to_string();
@@ -94,13 +95,15 @@ pub async fn take_over(
         .map_err(|error| ResumeError::Launch { run: name, cause: error.to_string() })?;
     launch.auto_resume = wishes.auto_resume.unwrap_or(launch.auto_resume);
     // Whether it can go on at all is found out before anything is changed.
-    rehearse(&loading::load(&**store, run.id).await?.engine, &run, &wishes)?;
+    rehearse(&loading::load(&**store, run.id).await?.engine, &run, wishes)?;
     let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
     let mut notes = Vec::new();
-    let ended = match &before {
-        Some(record) => orphans::end(run.id, Some(&record.holder), ORPHANS_GRACE).await,
-        None => orphans::end(run.id, None, ORPHANS_GRACE).await,
-    };
+    let holder = before.as_ref().map(|record| &record.holder);
+    let ended: Vec<String> = orphans::end(run.id, holder, ORPHANS_GRACE)
+        .found
+        .into_iter()
+        .map(|process| process.name)
+        .collect();
     if !ended.is_empty() {
         notes.push(format!("ended what the last supervisor left behind: {}", ended.join(", ")));
     }
@@ -113,19 +116,21 @@ pub async fn take_over(
     if wishes.unmetered_allowed {
         journal.allow_unmetered(&**store, &wishes.by).await?;
     }
-    for event in changes(&run, &wishes) {
+    for event in changes(&run, wishes, journal.engine.policy())? {
         journal.take(event);
     }
     journal.set_aside_what_cannot_be_raised();
     journal.commit(&**store, &lease).await?;
-    Ok(Ready { lease, launch, engine: journal.engine, last_seq: journal.seq, notes })
+    let policy_name = policy_name(&**store, journal.engine.policy_hash()).await?;
+    let Taking { engine, seq, .. } = journal;
+    Ok(Ready { lease, launch, engine, last_seq: seq, policy_name, notes })
 }
 
 /// The epoch of a holder that is known to be dead; none if the lease is free.
 fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, ResumeError> {
     let Some(record) = record.filter(|record| !record.released) else { return Ok(None) };
     let held = record.expires_at > wall_time();
-    if held && orphans::is_alive(&record.holder) {
+    if held && identity::life(&record.holder) != Life::Dead {
         return Err(ResumeError::Running {
             run: run.id.to_string(),
             pid: record.holder.pid,
@@ -136,28 +141,30 @@ fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, 
 }
 
 /// What is journalled when the run goes on. A crash was seen by nobody, so it acknowledges nothing.
-fn changes(run: &Run, wishes: &Wishes) -> Vec<EventKind> {
-    let mut events: Vec<EventKind> = wishes.raises.iter().cloned().map(EventKind::from).collect();
+fn changes(run: &Run, wishes: &Wishes, policy: &Policy) -> Result<Vec<EventKind>, RaiseError> {
+    let mut events = Vec::new();
+    for text in &wishes.raises {
+        let Raise { limit, value } = raise::read(text, policy)?;
+        let why = wishes.note.clone().unwrap_or_default();
+        events.push(Raised { limit, value, by: wishes.by.clone(), why }.into());
+    }
     if run.status.is_halted() {
         let resumed = Resumed { by: Some(wishes.by.clone()), note: wishes.note.clone() };
         events.push(resumed.into());
     }
-    events
+    Ok(events)
 }
 
 /// Finds out whether the run would stop again at once for want of a higher limit.
 fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), ResumeError> {
     let mut engine = engine.clone();
-    for raised in &wishes.raises {
-        check_raise(engine.policy(), raised).map_err(ResumeError::Raise)?;
-    }
     if wishes.unmetered_allowed {
         let policy = with_unmetered_allowed(engine.policy());
         let facts = engine.facts().clone();
         engine = Engine::with_facts(policy, facts).in_zone(engine.zone().clone());
     }
     let now = wall_time();
-    for event in changes(run, wishes) {
+    for event in changes(run, wishes, engine.policy())? {
         engine.handle_event(&Event::new(event).at(now), now);
     }
     let moment = engine.moment(now);
@@ -197,12 +204,8 @@ fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
     }))
 }
 
-/// Checks that a policy has the limit, and that the value is of its kind.
-///
-/// # Errors
-/// A sentence for whoever asked.
-pub fn check_raise(policy: &Policy, raised: &Raised) -> Result<(), String> {
-    crate::raising::check(policy, raised).map_err(|error| error.to_string())
+async fn policy_name(store: &dyn Store, hash: &str) -> Result<String, StoreError> {
+    Ok(store.policy_fetch(hash).await?.map(|policy| policy.source_name).unwrap_or_default())
 }
 
 /// The same policy without the hold on limits that nobody measures.
@@ -242,8 +245,14 @@ impl Taking {
 
     async fn allow_unmetered(&mut self, store: &dyn Store, by: &str) -> Result<(), StoreError> {
         let policy = with_unmetered_allowed(self.engine.policy());
-        let pinned = Pinned { policy, source: None };
-        let stored = stored_policy(&pinned, "resume --unmetered allow");
+        let name = policy_name(store, self.engine.policy_hash()).await?;
+        let pinned = PinnedPolicy {
+            policy,
+            text: None,
+            name: format!("{name} + unmetered allowed"),
+            put_by: by.to_owned(),
+        };
+        let stored = pinned.stored(wall_time());
         store.policy_put(&stored).await?;
         let facts = self.engine.facts().clone();
         let zone = self.engine.zone().clone();

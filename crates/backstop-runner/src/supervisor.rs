@@ -4,24 +4,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::engine::Engine;
+use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
-use backstop_core::policy::Policy;
 use backstop_core::state::{RunState, RunStatus};
-use backstop_store::{Home, Journal, Lease, Run, Store, StoreError, StoredPolicy};
+use backstop_store::{Home, Journal, Lease, Run, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
 use crate::dispatcher::{Dispatcher, Outcome, RunError, Start, settings};
+use crate::journalled;
 use crate::launch::Launch;
 use crate::probe::Probes;
 use crate::progress::ProgressSources;
 use crate::report::{Phase, Reporter};
+use crate::resuming::Ready;
 use crate::signals::Signals;
 use crate::socket::{self, Place, Request, Server};
+use crate::supervision;
 use crate::tree::Tree;
+use crate::unsupervised::PinnedPolicy;
 
 /// What a run is made of.
 pub struct Supervisor {
@@ -33,16 +36,11 @@ pub struct Supervisor {
     pub sinks: Sinks,
     /// The terminal that shows a live block, if one does.
     pub live: Option<LiveTerminal>,
+    /// The same, to ask for its width.
+    pub columns: Option<LiveTerminal>,
     pub policy_name: String,
     pub notes: Vec<String>,
     pub lease_duration: Duration,
-}
-
-/// A policy as it is pinned for a run.
-#[derive(Clone, Debug)]
-pub struct Pinned {
-    pub policy: Policy,
-    pub source: Option<String>,
 }
 
 impl Supervisor {
@@ -54,11 +52,11 @@ impl Supervisor {
         self,
         run: RunId,
         launch: Launch,
-        pinned: Pinned,
+        pinned: PinnedPolicy,
     ) -> Result<Outcome, RunError> {
-        let stored = stored_policy(&pinned, &self.policy_name);
-        let engine = engine(pinned.policy);
         let now = wall_time();
+        let stored = pinned.stored(now);
+        let engine = journalled::engine(pinned.policy, Facts::default());
         let state = RunState::going_on(run, RunStatus::Running, &engine);
         let record = Run {
             id: run,
@@ -88,13 +86,8 @@ impl Supervisor {
     ///
     /// # Errors
     /// As for [`Supervisor::begin`].
-    pub async fn go_on(
-        self,
-        lease: Lease,
-        launch: Launch,
-        engine: Engine,
-        last_seq: u64,
-    ) -> Result<Outcome, RunError> {
+    pub async fn go_on(self, ready: Ready) -> Result<Outcome, RunError> {
+        let Ready { lease, launch, engine, last_seq, .. } = ready;
         let point = RunState::going_on(lease.run, RunStatus::Running, &engine).resume_from;
         let point = point.index.map(|index| index.to_string()).or(point.unit);
         self.drive(lease, launch, engine, last_seq, point, Start::Resumed).await
@@ -116,7 +109,6 @@ impl Supervisor {
         let (captured_in, captured) = mpsc::channel(CAPTURED);
         let (requests_in, requests) = mpsc::channel(REQUESTS);
         let (lost_in, lease_lost) = mpsc::channel(1);
-        let live = self.live.is_some();
         let policy = engine.policy();
         let setup = Setup {
             sinks: self.sinks,
@@ -180,10 +172,11 @@ impl Supervisor {
             resume_point,
             snapshot_seq: last_seq,
             retries: 0,
-            live,
+            live: self.columns,
             policy_name: self.policy_name,
             notes: self.notes,
             verification: None,
+            meters_noted: false,
             asleep: time_asleep(),
             told: Default::default(),
             engine,
@@ -199,36 +192,6 @@ impl Supervisor {
             let _ = self.store.lease_release(&lease).await;
         }
         outcome
-    }
-}
-
-/// The engine in the machine's own zone, for times such as "07:00".
-pub fn engine(policy: Policy) -> Engine {
-    let zone = if policy.all_rules().any(|rule| names_a_time_of_day(&rule.when)) {
-        jiff::tz::TimeZone::system()
-    } else {
-        jiff::tz::TimeZone::UTC
-    };
-    Engine::new(policy).in_zone(zone)
-}
-
-fn names_a_time_of_day(condition: &Condition) -> bool {
-    match condition {
-        Condition::WallClock(clock) => matches!(clock.at, ClockTime::Daily(_)),
-        other => other.parts().iter().any(names_a_time_of_day),
-    }
-}
-
-/// A policy as the store keeps it.
-pub fn stored_policy(pinned: &Pinned, name: &str) -> StoredPolicy {
-    StoredPolicy {
-        hash: pinned.policy.hash(),
-        label: pinned.policy.label.clone(),
-        json: pinned.policy.to_json().to_string(),
-        source: pinned.source.clone(),
-        source_name: name.to_owned(),
-        put_by: crate::user::name(),
-        put_at: wall_time(),
     }
 }
 
@@ -265,7 +228,7 @@ fn sockets(
             Box::pin(async move { journal.durable(seq).await.map_err(|error| error.to_string()) })
         }),
         journalled: watchers.clone(),
-        is_supervised: Arc::new(move |pid| crate::ancestry::is_supervised(pid) == Some(run)),
+        is_supervised: Arc::new(move |pid| supervision::is_part_of(pid, run.as_str())),
     })
 }
 

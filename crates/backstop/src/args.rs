@@ -6,13 +6,16 @@ use crate::terminal::Colour;
 
 mod operate;
 mod report;
+mod run;
 mod store;
 
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
+pub use run::{ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
 
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
+use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 
 /// Runs an autonomous loop and knows when to stop it.
@@ -35,6 +38,12 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a command again and again until the work is done or a limit is reached
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArguments>),
+    /// Go on with a run that halted, or whose supervisor died
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(ResumeArguments),
     /// Begin a run that a script reports to, without a supervisor
     #[command(after_help = BEGIN_EXAMPLES)]
     Begin(BeginArguments),

@@ -15,11 +15,15 @@ mod pause;
 mod policy;
 mod raise;
 mod reasons;
+mod resume;
+mod run;
 mod stop;
 
 /// Runs a command and answers with its exit code.
 pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
     match command {
+        Command::Run(arguments) => run::run(&arguments, terminal),
+        Command::Resume(arguments) => resume::run(&arguments, terminal),
         Command::Begin(arguments) => begin::run(&arguments, terminal),
         Command::Emit(arguments) => emit::run(&arguments, terminal),
         Command::End(arguments) => end::run(&arguments, terminal),

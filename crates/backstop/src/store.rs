@@ -75,7 +75,8 @@ pub fn caller() -> String {
         .unwrap_or_else(|| format!("uid {}", rustix::process::geteuid().as_raw()))
 }
 
-fn location(named: Option<&str>) -> Result<Location, Error> {
+/// Where the store is that was named, else the user's own.
+pub fn location(named: Option<&str>) -> Result<Location, Error> {
     match named.filter(|name| !name.is_empty()) {
         Some(name) => Ok(Location::parse(name)?),
         None => Home::of_user().map(Location::Embedded).ok_or_else(|| {

@@ -7,7 +7,7 @@ use backstop_core::event::{Probe, Suspended};
 use backstop_store::StoreError;
 
 use super::{Dispatcher, RunError};
-use crate::capture::Captured;
+use crate::capture::{Captured, LiveTerminal};
 use crate::report::Status;
 use crate::signals::Signal;
 use crate::socket::Request;
@@ -73,7 +73,7 @@ impl Dispatcher {
             .filter(|_| self.clock.is_running())
             .map(|active| active.saturating_sub(now.active));
         let own = deadline.map(|deadline| deadline.saturating_sub(self.timers.active()));
-        let drawing = self.live.then_some(REDRAWN_EVERY);
+        let drawing = self.live.as_ref().map(|_| REDRAWN_EVERY);
         // A hair late rather than early: an early look finds nothing and looks again at once.
         [by_wall, by_active, own, drawing]
             .into_iter()
@@ -93,9 +93,7 @@ impl Dispatcher {
     }
 
     fn redraw(&mut self) {
-        if !self.live {
-            return;
-        }
+        let Some(columns) = self.live.as_ref().map(LiveTerminal::columns) else { return };
         let status = Status {
             run: self.run,
             engine: &self.engine,
@@ -103,7 +101,6 @@ impl Dispatcher {
             iteration: self.iteration_number(),
             phase: self.phase.clone(),
         };
-        let columns = self.pump.columns();
         let block = self.reporter.block(&status, columns);
         self.pump.show(block);
     }

@@ -300,8 +300,8 @@ impl Dispatcher {
             return;
         }
         let swept = self.tree.sweep(self.times.grace.min(LEFTOVER_GRACE)).await;
-        if !swept.names.is_empty() {
-            self.note(Note::Swept, swept.names.join(", "));
+        if !swept.found.is_empty() {
+            self.note(Note::Swept, names(&swept.found));
         }
         if !swept.unkillable.is_empty() {
             self.note(Note::Unkillable, names(&swept.unkillable));

@@ -7,9 +7,10 @@ use backstop_core::event::{Event, EventKind, Note, Noted};
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
-use backstop_store::{DecisionRecord, Entry, NewEvent, RunUpdate, Snapshot};
+use backstop_store::{Entry, NewEvent, RunUpdate, Snapshot};
 
 use super::{Dispatcher, RunError};
+use crate::journalled;
 
 /// The last decision that was journalled, to see whether another one is worth a line.
 #[derive(Debug, Default)]
@@ -37,8 +38,7 @@ impl Dispatcher {
         if !text.is_empty() {
             self.pump.print(text);
         }
-        let kind = event.kind.type_name();
-        let new = NewEvent { seq: self.seq, at: now.at, kind, body };
+        let new = NewEvent { seq: self.seq, at: now.at, kind: event.kind.type_name(), body };
         let snapshot = (self.seq - self.snapshot_seq >= SNAPSHOT_EVERY).then(|| self.snapshot());
         self.journal.append(Entry { events: vec![new], snapshot, ..Entry::default() });
         self.seq
@@ -76,17 +76,10 @@ impl Dispatcher {
     pub(crate) fn record(&mut self, decision: &Decision) -> u64 {
         self.seen.verdict = Some(decision.verdict);
         self.seen.fired = self.engine.fired().collect();
-        let seq = self.take(decision.to_event(self.engine.policy()));
+        let seq = self.take(journalled::decided(decision, self.engine.policy()));
         self.seen.decision_seq = seq;
         if decision.verdict != Verdict::Continue {
-            let record = DecisionRecord {
-                seq,
-                at: decision.decided_at,
-                verdict: decision.verdict.to_string(),
-                reason: decision.reason.clone(),
-                policy_hash: decision.policy_hash.clone(),
-                body: decision.to_json(),
-            };
+            let record = journalled::record(decision, seq);
             self.journal.append(Entry { decisions: vec![record], ..Entry::default() });
         }
         let text = self.reporter.decided(decision, &self.engine);

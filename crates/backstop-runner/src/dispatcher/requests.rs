@@ -2,6 +2,8 @@
 
 use backstop_core::engine::Engine;
 use backstop_core::event::{EventKind, Note, Raised, Signal, SignalKind};
+use backstop_core::policy::Raisable;
+use backstop_core::reason;
 use backstop_core::state::RunState;
 
 use super::settings::{self, LoopTimes};
@@ -79,8 +81,11 @@ impl Dispatcher {
     }
 
     fn raise(&mut self, raised: Raised) -> Reply {
-        if let Err(problem) = crate::raise::check(self.engine.policy(), &raised) {
-            return Reply::error(&problem.to_string());
+        // Who asked has checked it too, perhaps against a policy that was replaced since.
+        let code = reason::limit_code(&raised.limit);
+        let fits = |limit: &Raisable| limit.code == code && limit.kind.takes(raised.value);
+        if !self.engine.policy().raisable().iter().any(fits) {
+            return Reply::error(format!("this run has no limit `{}` of that kind", raised.limit));
         }
         self.take(raised);
         self.done()
@@ -90,12 +95,12 @@ impl Dispatcher {
     async fn apply_policy(&mut self, hash: &str, by: &str) -> Reply {
         let stored = match self.store.policy_fetch(hash).await {
             Ok(Some(stored)) => stored,
-            Ok(None) => return Reply::error(&format!("there is no policy {hash}")),
-            Err(error) => return Reply::error(&error.to_string()),
+            Ok(None) => return Reply::error(format!("there is no policy {hash}")),
+            Err(error) => return Reply::error(error.to_string()),
         };
         let policy = match crate::loading::policy(&stored) {
             Ok(policy) => policy,
-            Err(problem) => return Reply::error(&problem.to_string()),
+            Err(problem) => return Reply::error(problem.to_string()),
         };
         self.times = LoopTimes::of(&policy);
         let zone = self.engine.zone().clone();

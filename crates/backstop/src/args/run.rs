@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::StoreArguments;
+
 /// Flags of `backstop run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -153,9 +155,8 @@ pub struct TimeFlags {
 /// Where a run is kept and shown.
 #[derive(Debug, Args)]
 pub struct ViewFlags {
-    /// The state directory [env: BACKSTOP_STORE; default: ~/.local/state/backstop]
-    #[arg(long, value_name = "DIR|URL")]
-    pub store: Option<String>,
+    #[command(flatten)]
+    pub store: StoreArguments,
     /// Print events as JSON lines on standard output; the command's output goes to standard error
     #[arg(long)]
     pub json: bool,

@@ -6,13 +6,15 @@ pub mod supervise;
 
 use std::path::PathBuf;
 
+use backstop_core::diagnostic::Diagnostic;
 use backstop_core::policy::{Layers, Policy, Preset};
 use backstop_runner::launch::{Launch, Stdin};
-use backstop_runner::supervisor::Pinned;
+use backstop_runner::unsupervised::PinnedPolicy;
 
 use crate::args::RunArguments;
 use crate::error::Error;
 use crate::input;
+use crate::store::caller;
 use crate::terminal::Terminal;
 use supervise::{Task, View};
 
@@ -20,8 +22,7 @@ use supervise::{Task, View};
 #[derive(Debug)]
 pub struct Prepared {
     pub launch: Launch,
-    pub pinned: Pinned,
-    pub policy_name: String,
+    pub pinned: PinnedPolicy,
     pub notes: Vec<String>,
     /// What was piped in.
     pub piped: Option<Vec<u8>>,
@@ -57,8 +58,12 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
     };
     Ok(Prepared {
         launch,
-        pinned: Pinned { policy: source.policy, source: source.text },
-        policy_name,
+        pinned: PinnedPolicy {
+            policy: source.policy,
+            text: source.text,
+            name: policy_name,
+            put_by: caller(),
+        },
         notes: source.notes,
         piped,
     })
@@ -66,10 +71,10 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
 
 /// A policy for a loop, from all its layers.
 struct Layered {
-    policy: Policy,
     name: String,
     text: Option<String>,
     notes: Vec<String>,
+    policy: Policy,
 }
 
 fn policy_of(
@@ -113,11 +118,25 @@ fn policy_of(
         names.push(Preset::Default.name().to_owned());
     }
     Ok(Layered {
-        policy: loaded.policy,
         name: names.join(" + "),
         text: document.map(|document| document.text()),
-        notes: loaded.notes,
+        notes: loaded
+            .notes
+            .iter()
+            .cloned()
+            .chain(loaded.lints().into_iter().map(|lint| in_one_line(&lint)))
+            .collect(),
+        policy: loaded.policy,
     })
+}
+
+/// What will surprise, short enough for the start of a run.
+fn in_one_line(lint: &Diagnostic) -> String {
+    let advice = lint.label.as_deref().or(lint.hint.as_deref());
+    match advice {
+        Some(advice) => format!("{}: {advice}", lint.message),
+        None => lint.message.clone(),
+    }
 }
 
 /// What every iteration reads: the flag's file, the policy's, what is piped in, or nothing.

@@ -19,7 +19,7 @@ pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
     let out = &mut terminal.out;
     writeln!(out, "# would run: {}", command.join(" "))?;
     writeln!(out, "# in: {}", launch.cwd.display())?;
-    writeln!(out, "# policy: {}", prepared.policy_name)?;
+    writeln!(out, "# policy: {}", prepared.pinned.name)?;
     let stdin = match &launch.stdin {
         Stdin::Nothing => "nothing".to_owned(),
         Stdin::File(path) => path.display().to_string(),
@@ -34,7 +34,8 @@ pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
     }
     writeln!(out, "# ends, in the order in which rules win:")?;
     for rule in explain(&prepared.pinned.policy) {
-        writeln!(out, "#   {}", harmless(&rule.sentence()))?;
+        let line = format!("{} ({}) {}", rule.verdict, rule.reason, rule.when);
+        writeln!(out, "#   {}", harmless(&line))?;
     }
     writeln!(out, "# hash: {}\n", prepared.pinned.policy.hash())?;
     write!(out, "{}", prepared.pinned.policy.to_toml())?;

@@ -1,0 +1,216 @@
+//! From a command to a supervisor: two processes, a runtime, a store, a run.
+
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop_core::id::RunId;
+use backstop_runner::capture::{LiveTerminal, Sinks};
+use backstop_runner::dispatcher::Outcome;
+use backstop_runner::outer::{self, Detached, Herald};
+use backstop_runner::report::Reporter;
+use backstop_runner::resolve::resolve;
+use backstop_runner::resuming::{self, Wishes};
+use backstop_runner::signals::Signals;
+use backstop_runner::supervisor::Supervisor;
+use backstop_runner::tree::Tree;
+use backstop_runner::{chance, recovery};
+use backstop_store::{Home, Store};
+
+use super::Prepared;
+use crate::args::ViewFlags;
+use crate::env_vars;
+use crate::error::Error;
+use crate::report::{Human, JsonLines};
+use crate::store::{here, location};
+use crate::terminal::Terminal;
+
+/// What the supervisor is to do.
+#[derive(Debug)]
+pub enum Task {
+    Begin(Box<Prepared>),
+    Resume { run: String, wishes: Box<Wishes> },
+}
+
+/// Where a run is kept and shown.
+#[derive(Debug)]
+pub struct View {
+    location: backstop_store::Location,
+    json: bool,
+    detach: bool,
+    colour: bool,
+}
+
+impl View {
+    pub fn of(flags: &ViewFlags, terminal: &Terminal) -> Result<Self, Error> {
+        Ok(Self {
+            location: location(flags.store.store.as_deref())?,
+            json: flags.json,
+            detach: flags.detach,
+            colour: terminal.colours_errors(),
+        })
+    }
+
+    fn reporter(&self) -> Box<dyn Reporter> {
+        if self.json { Box::new(JsonLines::new()) } else { Box::new(Human::new(self.colour)) }
+    }
+
+    fn sinks(&self) -> std::io::Result<Sinks> {
+        match (self.detach, self.json) {
+            (true, _) => Ok(Sinks::nowhere()),
+            (false, true) => Sinks::own_to_stdout(),
+            (false, false) => Sinks::inherited(),
+        }
+    }
+
+    /// The terminal for the live block. Both streams must lead to it: output that goes elsewhere
+    /// is not disturbed by a block, but a block without output above it is.
+    fn live(&self) -> Option<LiveTerminal> {
+        let shown = !self.json && !self.detach && std::io::stdout().is_terminal();
+        let dumb = std::env::var("TERM").is_ok_and(|name| name == "dumb");
+        LiveTerminal::of(std::io::stderr().as_fd()).filter(|_| shown && !dumb)
+    }
+}
+
+/// Supervises a run to its halt and answers with its exit code.
+pub fn supervise(task: Task, view: View) -> Result<u8, Error> {
+    let herald = if view.detach {
+        match outer::detach().map_err(Error::Process)? {
+            Detached::Foreground(outer::Outcome::Started(run)) => return announce(run),
+            Detached::Foreground(outer::Outcome::Failed { message, code }) => {
+                return Err(Error::Background { message, code });
+            }
+            Detached::Background(herald) => Some(herald),
+        }
+    } else {
+        None
+    };
+    outer::enter().map_err(Error::Process)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::Process)?;
+    runtime.block_on(inside(task, &view, herald))
+}
+
+fn announce(run: RunId) -> Result<u8, Error> {
+    use std::io::Write as _;
+    writeln!(std::io::stdout(), "{run}")?;
+    Ok(crate::exit_code::OK)
+}
+
+async fn inside(task: Task, view: &View, herald: Option<Herald>) -> Result<u8, Error> {
+    let started = match start(task, view).await {
+        Ok(started) => started,
+        Err(error) => {
+            if let Some(herald) = herald {
+                herald.failed(error.message().unwrap_or_default(), error.exit_code());
+            }
+            return Err(error);
+        }
+    };
+    if let Some(herald) = herald {
+        herald.started(started.run);
+    }
+    let outcome = match started.work {
+        Work::Begin(prepared) => {
+            started.supervisor.begin(started.run, prepared.launch, prepared.pinned).await
+        }
+        Work::GoOn(ready) => started.supervisor.go_on(ready).await,
+    };
+    Ok(outcome.map(|outcome: Outcome| outcome.exit_code)?)
+}
+
+/// A supervisor with something to do.
+struct StartedUp {
+    supervisor: Supervisor,
+    run: RunId,
+    work: Work,
+}
+
+enum Work {
+    Begin(Box<Prepared>),
+    GoOn(resuming::Ready),
+}
+
+async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
+    let signals = Signals::listen().map_err(Error::Process)?;
+    let store = backstop_store::open(&view.location).await?;
+    let home = view.location.home().clone();
+    match task {
+        Task::Begin(mut prepared) => {
+            let run = chance::run_id();
+            keep_piped(&home, run, prepared.piped.take())?;
+            let tree = Tree::adopt(run).map_err(Error::Process)?;
+            let parts = Parts { store, home, tree, signals };
+            let name = prepared.pinned.name.clone();
+            let notes = std::mem::take(&mut prepared.notes);
+            let supervisor = parts.supervisor(view, name, notes)?;
+            Ok(StartedUp { supervisor, run, work: Work::Begin(prepared) })
+        }
+        Task::Resume { run, wishes } => {
+            let run = resolve(&*store, &run, &here()).await?;
+            recovery::finish_halt(&*store, &home, run.id).await?;
+            let run = store.run_fetch(run.id).await?.unwrap_or(run);
+            let id = run.id;
+            let tree = Tree::adopt(id).map_err(Error::Process)?;
+            let ready =
+                resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
+            let parts = Parts { store, home, tree, signals };
+            let supervisor = parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
+            Ok(StartedUp { supervisor, run: id, work: Work::GoOn(ready) })
+        }
+    }
+}
+
+/// What both kinds of work need.
+struct Parts {
+    store: Arc<dyn Store>,
+    home: Home,
+    tree: Tree,
+    signals: Signals,
+}
+
+impl Parts {
+    fn supervisor(
+        self,
+        view: &View,
+        policy_name: String,
+        notes: Vec<String>,
+    ) -> Result<Supervisor, Error> {
+        Ok(Supervisor {
+            store: self.store,
+            home: self.home,
+            tree: self.tree,
+            signals: self.signals,
+            reporter: view.reporter(),
+            sinks: view.sinks()?,
+            live: view.live(),
+            columns: view.live(),
+            policy_name,
+            notes,
+            lease_duration: lease_duration(),
+        })
+    }
+}
+
+/// What was piped in is kept beside the run, so that every iteration reads it, and a resumption too.
+fn keep_piped(home: &Home, run: RunId, piped: Option<Vec<u8>>) -> Result<(), Error> {
+    let Some(bytes) = piped else { return Ok(()) };
+    let folder = home.run(run);
+    let path = folder.stdin();
+    folder
+        .create()
+        .and_then(|()| std::fs::write(&path, bytes))
+        .map_err(|source| Error::CannotCreate { path, source })
+}
+
+/// How long a supervisor that says nothing is taken for alive.
+fn lease_duration() -> Duration {
+    let told = std::env::var(env_vars::LEASE_SECONDS).ok().and_then(|text| text.parse().ok());
+    told.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0)
+        .map_or(LEASE, Duration::from_secs_f64)
+}
+
+const LEASE: Duration = Duration::from_secs(15);

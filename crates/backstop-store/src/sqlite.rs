@@ -193,7 +193,7 @@ impl Store for SqliteStore {
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let query = sqlx::query(
-            "SELECT seq, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            "SELECT seq, body, checksum FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
         )
         .bind(run.as_str())
         .bind(number(after))
@@ -202,7 +202,7 @@ impl Store for SqliteStore {
     }
 
     async fn snapshot_fetch(&self, run: RunId) -> Result<Option<Snapshot>, StoreError> {
-        let query = sqlx::query("SELECT seq, facts FROM snapshots WHERE run = ?1");
+        let query = sqlx::query("SELECT seq, facts, checksum FROM snapshots WHERE run = ?1");
         self.readers.one(query.bind(run.as_str())).await
     }
 
@@ -258,7 +258,7 @@ impl Store for SqliteStore {
 impl SqliteStore {
     async fn lease_held(&self, run: RunId) -> Result<StoreError, StoreError> {
         Ok(match self.lease_fetch(run).await? {
-            Some(record) => append::held_by(record),
+            Some(record) => append::held_by(&record),
             None => StoreError::NoRun(run),
         })
     }

@@ -1,4 +1,5 @@
--- Times are nanoseconds since 1970.
+-- Times are nanoseconds since 1970. A checksum is of the text beside it, seeded with its sequence
+-- number: SQLite notices a damaged page, but not a damaged letter.
 
 CREATE TABLE policies (
     hash        TEXT    NOT NULL PRIMARY KEY,
@@ -29,18 +30,20 @@ CREATE INDEX runs_by_age ON runs (created_at, id);
 
 -- A journal is read and written from its end, so the order of the table is the order of the run.
 CREATE TABLE events (
-    run  TEXT    NOT NULL REFERENCES runs (id),
-    seq  INTEGER NOT NULL,
-    at   INTEGER NOT NULL,
-    kind TEXT    NOT NULL,
-    body TEXT    NOT NULL,
+    run      TEXT    NOT NULL REFERENCES runs (id),
+    seq      INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    kind     TEXT    NOT NULL,
+    body     TEXT    NOT NULL,
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE snapshots (
-    run   TEXT    NOT NULL PRIMARY KEY REFERENCES runs (id),
-    seq   INTEGER NOT NULL,
-    facts TEXT    NOT NULL
+    run      TEXT    NOT NULL PRIMARY KEY REFERENCES runs (id),
+    seq      INTEGER NOT NULL,
+    facts    TEXT    NOT NULL,
+    checksum INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE decisions (
@@ -51,6 +54,7 @@ CREATE TABLE decisions (
     reason      TEXT,
     policy_hash TEXT    NOT NULL REFERENCES policies (hash),
     body        TEXT    NOT NULL,
+    checksum    INTEGER NOT NULL,
     PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -75,8 +79,9 @@ CREATE INDEX inbox_unanswered ON inbox (run, number) WHERE answer IS NULL;
 -- and one wait for the disk, and the writer's epoch is checked inside it. A writer without an epoch
 -- has looked at the lease itself, in the transaction around this.
 CREATE VIEW appends (
-    run, epoch, events, decisions, snapshot_seq, snapshot_facts, at, status, state, policy_hash
-) AS SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE;
+    run, epoch, events, decisions, snapshot_seq, snapshot_facts, snapshot_checksum,
+    at, status, state, policy_hash
+) AS SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE;
 
 CREATE TRIGGER append INSTEAD OF INSERT ON appends
 BEGIN
@@ -86,17 +91,20 @@ BEGIN
         WHERE run = NEW.run AND epoch = NEW.epoch AND released = 0
     );
 
-    INSERT INTO events (run, seq, at, kind, body)
-    SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3
+    INSERT INTO events (run, seq, at, kind, body, checksum)
+    SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
     FROM json_each(NEW.events);
 
-    INSERT INTO decisions (run, seq, at, verdict, reason, policy_hash, body)
-    SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+    INSERT INTO decisions (run, seq, at, verdict, reason, policy_hash, body, checksum)
+    SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+        value ->> 6
     FROM json_each(NEW.decisions);
 
-    INSERT INTO snapshots (run, seq, facts)
-    SELECT NEW.run, NEW.snapshot_seq, NEW.snapshot_facts WHERE NEW.snapshot_seq IS NOT NULL
-    ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, facts = excluded.facts;
+    INSERT INTO snapshots (run, seq, facts, checksum)
+    SELECT NEW.run, NEW.snapshot_seq, NEW.snapshot_facts, NEW.snapshot_checksum
+    WHERE NEW.snapshot_seq IS NOT NULL
+    ON CONFLICT (run) DO UPDATE SET
+        seq = excluded.seq, facts = excluded.facts, checksum = excluded.checksum;
 
     UPDATE runs SET
         updated_at = NEW.at, status = NEW.status, state = NEW.state, policy_hash = NEW.policy_hash

@@ -7,7 +7,7 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::row::FromRow;
+use super::row::{FromRow, checksum};
 use super::writer::{Durability, Patience, Writer};
 use super::{json, number};
 use crate::StoreError;
@@ -53,7 +53,7 @@ pub async fn unsupervised(
 }
 
 /// Says who holds a lease.
-pub fn held_by(record: LeaseRecord) -> StoreError {
+pub fn held_by(record: &LeaseRecord) -> StoreError {
     StoreError::LeaseHeld {
         run: record.lease.run,
         holder: format!("process {} on {}", record.holder.pid, record.holder.host),
@@ -84,7 +84,7 @@ async fn attempt(
     let lease = "SELECT * FROM leases WHERE run = ?1 AND released = 0";
     if let Some(record) = one::<LeaseRecord>(&mut transaction, lease, run).await? {
         if record.expires_at > now {
-            return Err(Trouble::Refusal(held_by(record)));
+            return Err(Trouble::Refusal(held_by(&record)));
         }
         // Should its holder wake up, it must not go on where somebody else has written.
         let release = sqlx::query("UPDATE leases SET released = 1 WHERE run = ?1");
@@ -109,12 +109,14 @@ async fn read(
     let policy = sqlx::query("SELECT * FROM policies WHERE hash = ?1").bind(&known.policy_hash);
     let policy = StoredPolicy::from_row(&policy.fetch_one(&mut *connection).await?)?;
     let snapshot: Option<Snapshot> =
-        one(connection, "SELECT seq, facts FROM snapshots WHERE run = ?1", run).await?;
-    let rows = sqlx::query("SELECT seq, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq")
-        .bind(run.as_str())
-        .bind(number(snapshot.as_ref().map_or(0, |snapshot| snapshot.seq)))
-        .fetch_all(&mut *connection)
-        .await?;
+        one(connection, "SELECT seq, facts, checksum FROM snapshots WHERE run = ?1", run).await?;
+    let rows = sqlx::query(
+        "SELECT seq, body, checksum FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq",
+    )
+    .bind(run.as_str())
+    .bind(number(snapshot.as_ref().map_or(0, |snapshot| snapshot.seq)))
+    .fetch_all(&mut *connection)
+    .await?;
     let events = rows.iter().map(StoredEvent::from_row).collect::<Result<_, _>>()?;
     Ok(Some(Unsupervised { run: known, policy, snapshot, events }))
 }
@@ -135,23 +137,28 @@ fn statement(
     batch: &Batch,
 ) -> Result<Query<'static, Sqlite, SqliteArguments>, StoreError> {
     let events: Vec<_> = (batch.events.iter())
-        .map(|event| (event.seq, event.at.as_nanos(), event.kind, &event.body))
+        .map(|event| {
+            let sum = checksum(event.seq, &event.body);
+            (event.seq, event.at.as_nanos(), event.kind, &event.body, sum)
+        })
         .collect();
     let decisions: Vec<_> = (batch.decisions.iter())
         .map(|decision| {
             let (reason, policy_hash) = (&decision.reason, &decision.policy_hash);
             let at = decision.at.as_nanos();
-            (decision.seq, at, &decision.verdict, reason, policy_hash, &decision.body)
+            let sum = checksum(decision.seq, &decision.body);
+            (decision.seq, at, &decision.verdict, reason, policy_hash, &decision.body, sum)
         })
         .collect();
     let (snapshot, update) = (batch.snapshot.as_ref(), batch.update.as_ref());
-    Ok(sqlx::query("INSERT INTO appends VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
+    Ok(sqlx::query("INSERT INTO appends VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
         .bind(run.as_str().to_owned())
         .bind(epoch.map(number))
         .bind(json(&events)?)
         .bind(json(&decisions)?)
         .bind(snapshot.map(|snapshot| number(snapshot.seq)))
         .bind(snapshot.map(|snapshot| snapshot.facts.clone()))
+        .bind(snapshot.map(|snapshot| checksum(snapshot.seq, &snapshot.facts)))
         .bind(update.map(|update| update.at.as_nanos()))
         .bind(update.map(|update| update.status.as_str()))
         .bind(update.map(|update| json(&update.state)).transpose()?)

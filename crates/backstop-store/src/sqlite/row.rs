@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use backstop_core::time::Timestamp;
 
@@ -63,25 +64,28 @@ impl FromRow for LeaseRecord {
 
 impl FromRow for StoredEvent {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self { seq: count(row, "seq")?, body: row.try_get("body")? })
+        let (seq, body) = checked(row, "body")?;
+        Ok(Self { seq, body })
     }
 }
 
 impl FromRow for Snapshot {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self { seq: count(row, "seq")?, facts: row.try_get("facts")? })
+        let (seq, facts) = checked(row, "facts")?;
+        Ok(Self { seq, facts })
     }
 }
 
 impl FromRow for DecisionRecord {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        let (seq, body) = checked(row, "body")?;
         Ok(Self {
-            seq: count(row, "seq")?,
+            seq,
             at: time(row, "at")?,
             verdict: row.try_get("verdict")?,
             reason: row.try_get("reason")?,
             policy_hash: row.try_get("policy_hash")?,
-            body: row.try_get("body")?,
+            body,
         })
     }
 }
@@ -90,6 +94,20 @@ impl FromRow for InboxMessage {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
         Ok(Self { number: row.try_get("number")?, body: row.try_get("body")? })
     }
+}
+
+/// What is kept beside a text, so that a change of it is noticed.
+pub fn checksum(seq: u64, text: &str) -> i64 {
+    xxh3_64_with_seed(text.as_bytes(), seq).cast_signed()
+}
+
+/// A text with its sequence number.
+fn checked(row: &SqliteRow, column: &str) -> Result<(u64, String), Fault> {
+    let (seq, text): (_, String) = (count(row, "seq")?, row.try_get(column)?);
+    if row.try_get::<i64, _>("checksum")? != checksum(seq, &text) {
+        return Err(Fault::of_content(column, &format_args!("what is kept for {seq}")));
+    }
+    Ok((seq, text))
 }
 
 pub fn count(row: &SqliteRow, column: &str) -> Result<u64, Fault> {

@@ -1,0 +1,214 @@
+//! Databases that are not what they were: noticed or read right, never made anew, no panic.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use backstop_core::state::RunStatus;
+use backstop_store::testing::sample;
+use backstop_store::{
+    Batch, DecisionRecord, Home, Snapshot, SqliteStore, Store, StoreError, StoredEvent,
+};
+use tempfile::TempDir;
+
+use support::{open, with_lease};
+
+#[tokio::test]
+async fn a_flipped_bit_on_any_page_is_noticed_or_harmless() {
+    let panics = count_panics();
+    let sample = Sample::new().await;
+    let mut noticed = 0;
+    let places = (0..sample.bytes.len()).step_by(PAGE).flat_map(|page| {
+        // The header of the page, and somewhere in it, differently on each.
+        [page + 3, page + 8 + page / PAGE * 37 % (PAGE - 8), page + PAGE - 9]
+    });
+    for place in places.chain(0..100) {
+        let mut bytes = sample.bytes.clone();
+        bytes[place] ^= 1 << (place % 8);
+        noticed += usize::from(!sample.reads_right(&bytes, &format!("byte {place}")).await);
+    }
+    assert!(noticed > 20, "only {noticed} were noticed");
+    assert_eq!(panics.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_truncated_database_is_noticed() {
+    let sample = Sample::new().await;
+    for length in (1..sample.bytes.len()).step_by(PAGE - 7) {
+        let right = sample.reads_right(&sample.bytes[..length], &format!("{length} bytes")).await;
+        assert!(!right, "{length} of {} bytes", sample.bytes.len());
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_left_alone() {
+    for text in [
+        "hello, I am a diary\n".repeat(1_000),
+        "SQLite format 3\0".to_owned() + &"\u{1}".repeat(9_000),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Home::new(directory.path()).database();
+        fs::write(&database, &text).unwrap();
+        let error = refusal(directory.path()).await;
+        assert!(matches!(error, StoreError::Damaged(_)), "{error:?}");
+        assert_eq!(fs::read_to_string(&database).unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn an_emptied_database_is_not_taken_for_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = Home::new(directory.path());
+    fs::write(home.database(), "").unwrap();
+    // Nothing says that there ever was anything.
+    drop(open(directory.path()).await);
+    let directory = tempfile::tempdir().unwrap();
+    let home = Home::new(directory.path());
+    home.run(sample::run_id(0)).create().unwrap();
+    fs::write(home.database(), "").unwrap();
+    let error = refusal(directory.path()).await;
+    assert!(matches!(error, StoreError::Damaged(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let sample = Sample::new().await;
+    let mut bytes = sample.bytes.clone();
+    // The header's user version: <https://www.sqlite.org/fileformat.html#the_database_header>.
+    bytes[60..64].copy_from_slice(&9_999u32.to_be_bytes());
+    let directory = sample.place(&bytes);
+    match refusal(directory.path()).await {
+        StoreError::Newer { found: 9_999, known, .. } => assert!(known >= 1),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fs::read(Home::new(directory.path()).database()).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_database_of_another_program_is_refused() {
+    let sample = Sample::new().await;
+    let mut bytes = sample.bytes.clone();
+    // The header's application id.
+    bytes[68..72].copy_from_slice(&1u32.to_be_bytes());
+    let directory = sample.place(&bytes);
+    let error = refusal(directory.path()).await;
+    assert!(matches!(error, StoreError::Location { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn health_names_what_is_damaged() {
+    let sample = Sample::new().await;
+    let mut bytes = sample.bytes.clone();
+    let events = memory_of(&bytes, b"\"seq\":700,");
+    bytes[events / PAGE * PAGE] ^= 0xFF;
+    let directory = sample.place(&bytes);
+    let health = open(directory.path()).await.health().await.unwrap();
+    assert!(!health.problems.is_empty());
+}
+
+/// A store with a journal, closed, as the bytes of its file.
+struct Sample {
+    bytes: Vec<u8>,
+    content: Content,
+}
+
+#[derive(Debug, PartialEq)]
+struct Content {
+    events: Vec<StoredEvent>,
+    snapshot: Option<Snapshot>,
+    decisions: Vec<DecisionRecord>,
+}
+
+impl Sample {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path()).await;
+        let lease = with_lease(&store).await;
+        for start in (1..1_000).step_by(10) {
+            let batch = Batch {
+                decisions: vec![sample::decision(start)],
+                snapshot: Some(sample::snapshot(start)),
+                update: Some(sample::update(RunStatus::Running)),
+                ..sample::events(&lease, start..start + 10)
+            };
+            store.append(&batch).await.unwrap();
+        }
+        let content = Content::read(&store).await.unwrap();
+        drop(store);
+        let database = Home::new(directory.path()).database();
+        until_closed(&database).await;
+        Self { bytes: fs::read(&database).unwrap(), content }
+    }
+
+    fn place(&self, bytes: &[u8]) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(Home::new(directory.path()).database(), bytes).unwrap();
+        directory
+    }
+
+    /// Whether these bytes give what was written. If not, somebody must have said so.
+    async fn reads_right(&self, bytes: &[u8], what: &str) -> bool {
+        let directory = self.place(bytes);
+        let store: Arc<dyn Store> = match SqliteStore::open(&Home::new(directory.path())).await {
+            Ok(store) => Arc::new(store),
+            Err(_) => return false,
+        };
+        match Content::read(&store).await {
+            Ok(content) if content == self.content => {}
+            Ok(_) => panic!("{what}: other content was read, and nothing said so"),
+            Err(_) => return false,
+        }
+        // Writing must not panic either; it may fail.
+        let lease = store.lease_fetch(sample::run_id(0)).await.ok().flatten();
+        if let Some(record) = lease {
+            store.append(&sample::events(&record.lease, [5_000])).await.ok();
+        }
+        true
+    }
+}
+
+impl Content {
+    async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
+        let run = sample::run_id(0);
+        Ok(Self {
+            events: store.event_list(run, 0, u32::MAX).await?,
+            snapshot: store.snapshot_fetch(run).await?,
+            decisions: store.decision_list(run).await?,
+        })
+    }
+}
+
+async fn refusal(directory: &Path) -> StoreError {
+    SqliteStore::open(&Home::new(directory)).await.unwrap_err()
+}
+
+/// Connections close in the background; the last one removes the log.
+async fn until_closed(database: &Path) {
+    let log = PathBuf::from(format!("{}-wal", database.display()));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while log.exists() {
+        assert!(Instant::now() < deadline, "the database stays open");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+fn memory_of(bytes: &[u8], text: &[u8]) -> usize {
+    bytes.windows(text.len()).position(|window| window == text).unwrap()
+}
+
+/// Counts panics of any thread, those of the database's own included.
+fn count_panics() -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let (hook, counted) = (std::panic::take_hook(), Arc::clone(&count));
+    std::panic::set_hook(Box::new(move |panic| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        hook(panic);
+    }));
+    count
+}
+
+const PAGE: usize = 4_096;

@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, Look};
 
 use super::literals::Literals;
-use super::window::{CERTAINTY, CONTEXT, LONGEST_MATCH, View, line_around};
+use super::window::{CERTAINTY, LONGEST_MATCH, View, line_around};
 use super::{Pattern, Setup};
 
 /// All patterns and progress words of a run.
@@ -157,8 +157,7 @@ impl Expression {
         if nothing_new && (!self.looks_ahead || view.bytes.is_empty()) {
             return None;
         }
-        let earliest = if view.from_start { 0 } else { CONTEXT };
-        let from = view.fresh.saturating_sub(self.reach).max(earliest);
+        let from = view.fresh.saturating_sub(self.reach);
         if !self.looks_ahead {
             return self.regex.find_at(view.bytes, from).map(|found| found.range());
         }

@@ -66,8 +66,23 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
     let line = format!("\n[backstop: {} bytes left out]\n", summary.left_out);
     assert_eq!(lengths, ((8 << 20) + line.len() as u64, 56 << 20));
 
+    // Then, with nothing to do, its thread sleeps and is not woken.
+    let before = wakings();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(wakings(), before);
+
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 32 << 10, "{kilobytes} kB");
+}
+
+/// How often the pump's thread has gone to sleep.
+fn wakings() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let statuses = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")));
+    let pump = statuses.map(Result::unwrap).find(|status| status.starts_with("Name:\toutput\n"));
+    let pump = pump.expect("the pump's thread is there");
+    let line = pump.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
 }

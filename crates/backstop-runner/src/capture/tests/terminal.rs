@@ -23,11 +23,7 @@ struct Seen {
 
 impl Terminal {
     fn new(rows: u16, columns: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let line = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let (master, line) = pair();
         resize(&line, rows, columns);
         let emulator = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
         let seen = Arc::new(Mutex::new(Seen { raw: Vec::new(), emulator }));
@@ -80,6 +76,16 @@ impl Terminal {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Both sides of a pseudo-terminal.
+fn pair() -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    (master, rustix::fs::open(name, flags, Mode::empty()).unwrap())
 }
 
 fn nonzero(number: u16) -> NonZeroU16 {
@@ -230,4 +236,24 @@ fn the_screen_can_be_left_for_a_while() {
     terminal.shows("no block", |rows| rows[9].is_empty());
     let raw = terminal.seen.lock().unwrap().raw.clone();
     assert!(memchr::memmem::rfind(&raw, b"\x1b[r") > memchr::memmem::rfind(&raw, b"\x1b[1;9r"));
+}
+
+#[test]
+fn a_terminal_that_hangs_up_does_not_stop_the_child() {
+    let (master, line) = pair();
+    resize(&line, 24, 80);
+    let seen = Arc::new(Mutex::new(Seen { raw: Vec::new(), emulator: vt100::Parser::default() }));
+    let terminal = Terminal { line, seen };
+    let mut scene = terminal.scene();
+    scene.pump().show(block(&["the block"]));
+    let (mut out, err) = scene.begin(1);
+    drop(master);
+    for _ in 0..100 {
+        out.write_all(&[b'x'; 10_000]).unwrap();
+    }
+    scene.pump().print("our own words\n".to_owned());
+    drop((out, err));
+    scene.pump().finish();
+    assert_eq!(scene.finished().1.bytes, 1_000_000);
+    scene.stop();
 }

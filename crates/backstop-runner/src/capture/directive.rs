@@ -60,9 +60,7 @@ impl DirectiveScanner {
         while let Some(offset) = self.prefix.find(&view.bytes[from..]) {
             let start = from + offset;
             from = start + PREFIX.len();
-            let begins_line =
-                if start == 0 { view.from_start } else { view.bytes[start - 1] == b'\n' };
-            if begins_line {
+            if start == 0 || view.bytes[start - 1] == b'\n' {
                 self.place = Place::Directive;
                 return from;
             }

@@ -1,10 +1,12 @@
 //! Plain texts to be looked for, few or many.
 
-use std::ops::{ControlFlow, Range};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use aho_corasick::automaton::{Automaton as _, OverlappingState};
 use aho_corasick::nfa::contiguous::NFA;
-use aho_corasick::{Input, MatchKind};
+use aho_corasick::packed::Searcher;
+use aho_corasick::{Input, MatchKind, Span};
 use memchr::memmem::Finder;
 
 use super::window::View;
@@ -13,79 +15,101 @@ use super::window::View;
 #[derive(Debug)]
 pub(super) struct Literals {
     texts: Vec<(usize, Box<[u8]>)>,
+    /// Places in `texts` of those that are looked for, in the order in which the search has them.
+    sought: Vec<usize>,
     search: Search,
 }
 
 #[derive(Debug)]
 enum Search {
-    /// A pass for each: for a few, the fastest way there is.
-    Each(Vec<(usize, Finder<'static>)>),
-    /// One pass for all of them.
-    Together { numbers: Vec<usize>, automaton: Box<NFA>, longest: usize },
+    Nothing,
+    One(Finder<'static>),
+    /// By vectors: the fastest way for some dozens, but it finds no texts inside each other.
+    Some(Searcher),
+    Many(Box<NFA>),
 }
 
 impl Literals {
     pub fn new(texts: Vec<(usize, Box<[u8]>)>) -> Self {
-        Self { texts, search: Search::Each(Vec::new()) }
+        Self { texts, sought: Vec::new(), search: Search::Nothing }
     }
 
     /// Looks from now on for those whose number is wanted.
     pub fn look_for(&mut self, is_wanted: impl Fn(usize) -> bool) {
-        let wanted = || self.texts.iter().filter(|(number, _)| is_wanted(*number));
-        if wanted().count() > FEW
-            && let Ok(automaton) =
-                NFA::builder().match_kind(MatchKind::Standard).build(wanted().map(|(_, text)| text))
-        {
-            self.search = Search::Together {
-                numbers: wanted().map(|(number, _)| *number).collect(),
-                automaton: Box::new(automaton),
-                longest: wanted().map(|(_, text)| text.len()).max().unwrap_or(0),
-            };
-            return;
-        }
-        let finders = wanted().map(|(number, text)| (*number, Finder::new(text).into_owned()));
-        self.search = Search::Each(finders.collect());
+        let texts = self.texts.iter().enumerate();
+        self.sought = texts.filter(|(_, text)| is_wanted(text.0)).map(|(place, _)| place).collect();
+        self.prepare();
     }
 
-    /// Says which texts stand there, and where. One that is found may be named again by the same
-    /// call, and by later ones until `look_for` leaves it out.
-    pub fn find(&self, view: &View<'_>, mut found: impl FnMut(usize, Range<usize>)) {
-        match &self.search {
-            Search::Each(finders) => {
-                for (number, finder) in finders {
-                    let length = finder.needle().len();
-                    let from = (view.fresh + 1).saturating_sub(length.max(1));
-                    if let Some(offset) = finder.find(&view.bytes[from..]) {
-                        found(*number, from + offset..from + offset + length);
+    /// Says which texts stand there, and where.
+    pub fn find(&mut self, view: &View<'_>, mut found: impl FnMut(usize, Range<usize>)) {
+        let longest = self.sought.iter().map(|place| self.texts[*place].1.len()).max();
+        // So far back that at least one byte of a match is fresh.
+        let mut from = (view.fresh + 1).saturating_sub(longest.unwrap_or(0).max(1));
+        loop {
+            let first = match &self.search {
+                Search::Nothing => None,
+                Search::One(finder) => finder
+                    .find(&view.bytes[from..])
+                    .map(|offset| (0, from + offset..from + offset + finder.needle().len())),
+                Search::Some(searcher) => searcher
+                    .find_in(view.bytes, Span::from(from..view.bytes.len()))
+                    .map(|first| (first.pattern().as_usize(), first.range())),
+                Search::Many(automaton) => {
+                    let all = every_match(automaton, &view.bytes[from..]);
+                    for (pattern, place) in &all {
+                        let number = self.texts[self.sought[*pattern]].0;
+                        found(number, from + place.start..from + place.end);
                     }
+                    if !all.is_empty() {
+                        let mut pattern = 0..;
+                        self.sought.retain(|_| {
+                            !pattern.next().is_some_and(|pattern| all.contains_key(&pattern))
+                        });
+                        self.prepare();
+                    }
+                    return;
                 }
-            }
-            Search::Together { numbers, automaton, longest } => {
-                let from = (view.fresh + 1).saturating_sub((*longest).max(1));
-                let _ = every_match(automaton, &view.bytes[from..], |pattern, place| {
-                    found(numbers[pattern], from + place.start..from + place.end);
-                });
-            }
+            };
+            let Some((pattern, place)) = first else { return };
+            // Without this one, others may begin at the same place or inside it.
+            from = place.start;
+            found(self.texts[self.sought.remove(pattern)].0, place);
+            self.prepare();
         }
+    }
+
+    fn prepare(&mut self) {
+        let texts = || self.sought.iter().map(|place| &self.texts[*place].1);
+        self.search = match self.sought.as_slice() {
+            [] => Search::Nothing,
+            [only] => Search::One(Finder::new(&self.texts[*only].1).into_owned()),
+            some if some.len() <= SOME
+                && let Some(searcher) = Searcher::new(texts()) =>
+            {
+                Search::Some(searcher)
+            }
+            _ => NFA::builder()
+                .match_kind(MatchKind::Standard)
+                .build(texts())
+                .map_or(Search::Nothing, |automaton| Search::Many(Box::new(automaton))),
+        };
     }
 }
 
-fn every_match(
-    automaton: &NFA,
-    bytes: &[u8],
-    mut found: impl FnMut(usize, Range<usize>),
-) -> ControlFlow<()> {
+/// For each text that is there, its first place.
+fn every_match(automaton: &NFA, bytes: &[u8]) -> BTreeMap<usize, Range<usize>> {
     let input = Input::new(bytes);
     let mut state = OverlappingState::start();
-    loop {
-        // Refused only for anchored searches and other kinds of automata.
-        if automaton.try_find_overlapping(&input, &mut state).is_err() {
-            return ControlFlow::Break(());
-        }
-        let Some(matched) = state.get_match() else { return ControlFlow::Continue(()) };
-        found(matched.pattern().as_usize(), matched.range());
+    let mut places = BTreeMap::new();
+    // Refused only for anchored searches and other kinds of automata.
+    while automaton.try_find_overlapping(&input, &mut state).is_ok()
+        && let Some(found) = state.get_match()
+    {
+        places.entry(found.pattern().as_usize()).or_insert(found.range());
     }
+    places
 }
 
-/// So many are faster one after the other than together.
-const FEW: usize = 16;
+/// Up to so many, vectors are faster than an automaton.
+const SOME: usize = 32;

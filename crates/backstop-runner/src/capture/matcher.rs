@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, Look};
 
 use super::literals::Literals;
-use super::window::{CERTAINTY, CONTEXT, LONGEST_MATCH, View, line_around};
+use super::window::{CERTAINTY, LONGEST_MATCH, View, line_around};
 use super::{Pattern, Setup};
 
 /// All patterns and progress words of a run.
@@ -20,8 +20,6 @@ pub(super) struct Matcher {
     targets: Vec<Target>,
     literals: Literals,
     expressions: Vec<(usize, Expression)>,
-    /// A literal has been found since the search for them was prepared.
-    is_stale: bool,
 }
 
 /// Something that was found.
@@ -69,8 +67,7 @@ impl Matcher {
                 }
             }
         }
-        let mut matcher =
-            Self { targets, literals: Literals::new(literals), expressions, is_stale: false };
+        let mut matcher = Self { targets, literals: Literals::new(literals), expressions };
         matcher.prepare();
         Ok(matcher)
     }
@@ -84,15 +81,11 @@ impl Matcher {
     }
 
     pub fn look(&mut self, view: &View<'_>, mut report: impl FnMut(Found)) {
-        let Self { targets, literals, expressions, is_stale } = self;
+        let Self { targets, literals, expressions } = self;
         if view.fresh < view.bytes.len() {
             literals.find(view, |number, place| {
-                let target = &mut targets[number];
-                if target.is_wanted {
-                    target.is_wanted = false;
-                    *is_stale = true;
-                    report(target.name.found(view, place));
-                }
+                targets[number].is_wanted = false;
+                report(targets[number].name.found(view, place));
             });
         }
         for (number, expression) in expressions {
@@ -104,15 +97,11 @@ impl Matcher {
                 report(target.name.found(view, place));
             }
         }
-        if self.is_stale {
-            self.prepare();
-        }
     }
 
     fn prepare(&mut self) {
         let targets = &self.targets;
         self.literals.look_for(|number| targets[number].is_wanted);
-        self.is_stale = false;
     }
 }
 
@@ -157,8 +146,7 @@ impl Expression {
         if nothing_new && (!self.looks_ahead || view.bytes.is_empty()) {
             return None;
         }
-        let earliest = if view.from_start { 0 } else { CONTEXT };
-        let from = view.fresh.saturating_sub(self.reach).max(earliest);
+        let from = view.fresh.saturating_sub(self.reach);
         if !self.looks_ahead {
             return self.regex.find_at(view.bytes, from).map(|found| found.range());
         }
@@ -279,14 +267,20 @@ mod tests {
 
     #[test]
     fn many_literals_are_found_also_inside_each_other() {
-        let texts: Vec<_> = (0..500).map(|number| format!("word{number}")).collect();
-        let mut matcher = matcher(texts.iter().map(|text| pattern(text, false)).collect());
-        let stream = "word499 word123, word7 word499";
-        let expected = ["word1", "word12", "word123", "word4", "word49", "word499", "word7"];
-        for step in [1, 3, 100] {
-            assert_eq!(found(&mut matcher, stream.as_bytes().chunks(step)), expected);
-            assert!(found(&mut matcher, stream.as_bytes().chunks(step)).is_empty());
-            matcher.begin();
+        for all in [0..500, 0..20] {
+            let texts = all.map(|number| format!("word{}", number * 25 % 501));
+            let mut texts: Vec<_> = texts.chain(["ord".to_owned(), "wor".to_owned()]).collect();
+            texts.sort();
+            let mut matcher = matcher(texts.iter().map(|text| pattern(text, false)).collect());
+            let stream = "word475 word124, word250 wor word475 word1 word4";
+            let expected: Vec<_> = texts.iter().filter(|text| stream.contains(*text)).collect();
+            assert!(expected.len() > 4);
+            for step in [1, 3, 100] {
+                let found_now: Vec<_> = found(&mut matcher, stream.as_bytes().chunks(step));
+                assert_eq!(found_now.iter().collect::<Vec<_>>(), expected);
+                assert!(found(&mut matcher, stream.as_bytes().chunks(step)).is_empty());
+                matcher.begin();
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::termios::tcgetwinsize;
 
 use super::outlet::Outlet;
-use super::tracker::Tracker;
+use super::tracker::{Damage, Tracker};
 
 /// A terminal that a live block is shown on.
 #[derive(Debug)]
@@ -42,10 +42,12 @@ pub(super) struct Screen {
 }
 
 /// The rows that are taken.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Shown {
     rows: u16,
     lines: Vec<String>,
+    /// What the child did not leave of it.
+    damage: Damage,
 }
 
 impl Shown {
@@ -73,12 +75,10 @@ impl Screen {
     /// These bytes were written to the terminal.
     pub fn follow(&mut self, bytes: &[u8]) {
         self.tracker.follow(bytes);
-        if self.tracker.take_damage() && self.shown.is_some() {
-            // Whatever is there now, the region is set and the block drawn as if for the first time.
-            if let Some(shown) = &mut self.shown {
-                shown.lines.iter_mut().for_each(|line| line.clear());
-                shown.rows = 0;
-            }
+        let damage = self.tracker.take_damage();
+        if let Some(shown) = &mut self.shown {
+            shown.damage.region |= damage.region;
+            shown.damage.text |= damage.text;
         }
     }
 
@@ -91,7 +91,7 @@ impl Screen {
         let wanted = if self.is_entered { self.wanted.as_slice() } else { &[] };
         let is_right = match &self.shown {
             None => wanted.is_empty() || self.is_too_small(wanted),
-            Some(shown) => shown.lines == wanted && shown.rows != 0,
+            Some(shown) => shown.lines == wanted && shown.damage == Damage::default(),
         };
         if is_right || !self.tracker.is_clear() {
             return None;
@@ -135,12 +135,14 @@ impl Screen {
         let lines = if self.is_too_small(&lines) { Vec::new() } else { lines };
         let height = lines.len() as u16;
         let mut text = String::new();
-        let before = self.shown.as_ref().map_or(0, Shown::height);
-        let is_region_right =
-            self.shown.as_ref().is_some_and(|shown| shown.rows == rows && before == height);
-        if !is_region_right {
-            erase(&mut text, rows, before);
-            if height > before || self.shown.as_ref().is_some_and(|shown| shown.rows == 0) {
+        let before = self.shown.take();
+        // How many rows are kept free as they should be.
+        let free = before.as_ref().filter(|shown| shown.rows == rows && !shown.damage.region);
+        let free = free.map_or(0, Shown::height);
+        if free != height || before.as_ref().is_some_and(|shown| shown.damage.region) {
+            let drawn = before.as_ref().filter(|shown| !shown.damage.text);
+            erase(&mut text, rows, drawn.map_or(0, Shown::height));
+            if height > free {
                 make_room(&mut text, height);
             }
             set_region(&mut text, rows, height);
@@ -154,11 +156,8 @@ impl Screen {
             }
             text.push_str("\x1b[?7h\x1b8");
         }
-        let had_or_has = before > 0 || height > 0;
-        self.shown = (height > 0).then_some(Shown { rows, lines });
-        if had_or_has {
-            self.terminal.write(text.as_bytes());
-        }
+        self.terminal.write(text.as_bytes());
+        self.shown = (height > 0).then(|| Shown { rows, lines, damage: Damage::default() });
     }
 
     fn is_too_small(&self, lines: &[String]) -> bool {

@@ -1,5 +1,7 @@
 //! The pump as a whole, with real pipes and its real thread.
 
+mod terminal;
+
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::path::Path;

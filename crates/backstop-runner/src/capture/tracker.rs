@@ -10,8 +10,16 @@ pub(super) struct Tracker {
     missing: u8,
     /// The child has saved the cursor and will want it back.
     has_saved: bool,
-    /// The region or the block may be gone.
-    is_damaged: bool,
+    damage: Damage,
+}
+
+/// What the child has done to the block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Damage {
+    /// All rows scroll again, or others.
+    pub region: bool,
+    /// It was wiped away.
+    pub text: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +62,9 @@ impl Tracker {
         self.place == Place::Text && self.missing == 0 && !self.has_saved
     }
 
-    /// Whether the region has to be set again; asked once per damage.
-    pub fn take_damage(&mut self) -> bool {
-        std::mem::take(&mut self.is_damaged)
+    /// What was done since the last time that somebody asked.
+    pub fn take_damage(&mut self) -> Damage {
+        std::mem::take(&mut self.damage)
     }
 
     fn in_sequence(&mut self, byte: u8) {
@@ -84,7 +92,10 @@ impl Tracker {
                 match (self.sequence.as_slice(), byte) {
                     ([], b'7') => self.has_saved = true,
                     ([], b'8') => self.has_saved = false,
-                    ([], b'c') => (self.is_damaged, self.has_saved) = (true, false),
+                    ([], b'c') => {
+                        self.damage = Damage { region: true, text: true };
+                        self.has_saved = false;
+                    }
                     _ => {}
                 }
             }
@@ -103,12 +114,16 @@ impl Tracker {
         match (parameters, last) {
             ([], b's') => self.has_saved = true,
             ([], b'u') => self.has_saved = false,
-            (_, b'r' | b'J') => self.is_damaged = true,
+            ([] | [b'0' | b'2'], b'J') => self.damage.text = true,
+            ([b'0'..=b'9' | b';', ..] | [], b'r') => self.damage.region = true,
             // A soft reset.
-            ([b'!'], b'p') => (self.is_damaged, self.has_saved) = (true, false),
+            ([b'!'], b'p') => (self.damage.region, self.has_saved) = (true, false),
             ([b'?', modes @ ..], b'h' | b'l') => {
                 let switches_screen = |mode: &[u8]| matches!(mode, b"47" | b"1047" | b"1049");
-                self.is_damaged |= modes.split(|byte| *byte == b';').any(switches_screen);
+                if modes.split(|byte| *byte == b';').any(switches_screen) {
+                    // The other screen is empty; on the way back the block is still there.
+                    self.damage = Damage { region: true, text: last == b'h' };
+                }
             }
             _ => {}
         }
@@ -177,23 +192,25 @@ mod tests {
     }
 
     #[test]
-    fn what_may_undo_the_region_is_seen() {
-        for (text, damaged) in [
-            ("\x1bc", true),
-            ("\x1b[r", true),
-            ("\x1b[2;9r", true),
-            ("\x1b[2J", true),
-            ("\x1b[?1049h", true),
-            ("\x1b[?25;1049l", true),
-            ("\x1b[!p", true),
-            ("\x1b[?25l", false),
-            ("\x1b[31mred", false),
-            ("\x1b]0;[r\x07", false),
+    fn what_the_block_suffers_is_seen() {
+        for (text, region, erased) in [
+            ("\x1bc", true, true),
+            ("\x1b[r", true, false),
+            ("\x1b[2;9r", true, false),
+            ("\x1b[J", false, true),
+            ("\x1b[2J", false, true),
+            ("\x1b[1J", false, false),
+            ("\x1b[?1049h", true, true),
+            ("\x1b[?25;1049l", true, false),
+            ("\x1b[!p", true, false),
+            ("\x1b[?25l", false, false),
+            ("\x1b[31mred", false, false),
+            ("\x1b]0;[r\x07", false, false),
         ] {
             let mut tracker = Tracker::default();
             text.as_bytes().chunks(1).for_each(|byte| tracker.follow(byte));
-            assert_eq!(tracker.take_damage(), damaged, "{text:?}");
-            assert!(!tracker.take_damage());
+            assert_eq!(tracker.take_damage(), Damage { region, text: erased }, "{text:?}");
+            assert_eq!(tracker.take_damage(), Damage::default());
         }
     }
 }

@@ -9,18 +9,17 @@ pub(super) struct Window {
     filled: usize,
     /// From here on nobody has looked yet.
     fresh: usize,
-    /// Bytes of the stream were forgotten: the buffer does not begin where the stream does.
-    slid: bool,
 }
 
 /// What a search is shown: old bytes for context, then fresh ones.
+///
+/// INVARIANT: a search that begins at place 0, and looks back no further than it may, begins where
+/// the stream does: of a stream that has lost its beginning there are more old bytes than that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub bytes: &'a [u8],
     /// Where the fresh ones begin.
     pub fresh: usize,
-    /// The first byte is the stream's first.
-    pub from_start: bool,
     /// Nothing will follow.
     pub ended: bool,
 }
@@ -28,12 +27,12 @@ pub(super) struct View<'a> {
 impl Window {
     pub fn new() -> Self {
         let buffer = vec![0; OVERLAP + LARGEST_READ].into_boxed_slice();
-        Self { buffer, filled: 0, fresh: 0, slid: false }
+        Self { buffer, filled: 0, fresh: 0 }
     }
 
     /// A new stream begins.
     pub fn clear(&mut self) {
-        (self.filled, self.fresh, self.slid) = (0, 0, false);
+        (self.filled, self.fresh) = (0, 0);
     }
 
     /// Where to read to. Everything in the window counts as seen.
@@ -41,7 +40,6 @@ impl Window {
         if self.buffer.len() - self.filled < SMALLEST_ROOM {
             let kept = OVERLAP.min(self.filled);
             self.buffer.copy_within(self.filled - kept..self.filled, 0);
-            self.slid |= kept < self.filled;
             self.filled = kept;
         }
         self.fresh = self.filled;
@@ -58,12 +56,7 @@ impl Window {
     }
 
     pub fn view(&self) -> View<'_> {
-        View {
-            bytes: &self.buffer[..self.filled],
-            fresh: self.fresh,
-            from_start: !self.slid,
-            ended: false,
-        }
+        View { bytes: &self.buffer[..self.filled], fresh: self.fresh, ended: false }
     }
 
     /// The view after the last byte, without any fresh ones.
@@ -108,7 +101,7 @@ fn cut(bytes: &[u8], range: Range<usize>) -> String {
 pub(super) const LONGEST_MATCH: usize = 64 << 10;
 /// Bytes before the place where a search begins that it may look back at: enough for the longest
 /// character, which is what a word border needs.
-pub(super) const CONTEXT: usize = 8;
+const CONTEXT: usize = 8;
 /// A match is certain if so many bytes follow it: enough for the character behind a word border.
 pub(super) const CERTAINTY: usize = 4;
 /// What is kept when the window slides.
@@ -148,8 +141,7 @@ mod tests {
                 window.feed(chunk, |view| {
                     seen.extend_from_slice(&view.bytes[view.fresh..]);
                     assert!(seen.ends_with(view.bytes));
-                    assert!(view.bytes.len() >= OVERLAP.min(seen.len()));
-                    assert_eq!(view.from_start, view.bytes.len() == seen.len());
+                    assert!(view.fresh >= OVERLAP || view.bytes.len() == seen.len());
                 });
             }
             assert!(seen == stream);

@@ -1,0 +1,89 @@
+//! What is left when the main process has ended.
+
+use super::*;
+
+#[test]
+fn abandoned_children_end_with_the_main_process() {
+    for level in ALL {
+        for _round in 0..rounds() {
+            let tree = ["tree", "--depth", "3", "--width", "2", "--abandon"];
+            Contained::start(level, 5_000, &tree).end().assert_clean(0);
+        }
+    }
+}
+
+#[test]
+fn daemons_end_with_the_main_process() {
+    for level in TIGHT {
+        for _round in 0..rounds() {
+            Contained::start(level, 5_000, &["daemonize"]).end().assert_clean(0);
+            let stubborn = Contained::start(level, 20, &["daemonize", "--ignore-term"]).end();
+            stubborn.assert_clean(0);
+        }
+    }
+}
+
+#[test]
+fn a_hopper_is_overtaken() {
+    for level in TIGHT {
+        for _round in 0..rounds() {
+            for hopper in [&["forkhop", "--setsid"][..], &["forkhop"]] {
+                let started = Instant::now();
+                Contained::start(level, 20, hopper).end().assert_clean(0);
+                // It hops for a minute if nobody ends it.
+                assert!(started.elapsed() < Duration::from_secs(30));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_that_holds_the_pipe_is_ended_and_not_waited_for() {
+    for level in ALL {
+        Contained::start(level, 5_000, &["hold-pipe"]).end().assert_clean(0);
+    }
+}
+
+#[test]
+fn a_control_group_is_removed_when_the_run_ends() {
+    let mut contained = Contained::start("cgroup", 100, &["sleep", "60"]);
+    let roles = contained.roles();
+    if roles.level == "cgroup" {
+        assert!(exists(roles.cgroup.as_ref()));
+    }
+    contained.send(Signal::SIGTERM);
+    contained.end().assert_clean(143);
+    assert!(!exists(roles.cgroup.as_ref()));
+}
+
+#[test]
+fn the_level_that_is_available_is_reached() {
+    let available = backstop_runner::tree::containment_available();
+    let mut contained = Contained::start("cgroup", 100, &["exit", "0"]);
+    assert_eq!(contained.roles().level, available.as_str());
+    contained.end().assert_clean(0);
+    for (limit, reached) in [("group", "process group"), ("sub-reaper", "sub-reaper")] {
+        let mut contained = Contained::start(limit, 100, &["exit", "0"]);
+        assert_eq!(contained.roles().level, reached);
+        contained.end().assert_clean(0);
+    }
+}
+
+#[test]
+fn orphans_that_have_ended_are_collected_while_the_main_process_runs() {
+    for level in TIGHT {
+        let mut contained = Contained::start(level, 100, &["zombies", "200"]);
+        let inner = contained.roles().inner;
+        let zombies = || {
+            process::children(inner)
+                .into_iter()
+                .filter_map(Process::read)
+                .filter(Process::has_ended)
+                .count()
+        };
+        eventually("orphans have come", || zombies() > 0);
+        eventually("all are collected", || zombies() == 0);
+        contained.send(Signal::SIGTERM);
+        assert_eq!(contained.end().survivors, []);
+    }
+}

@@ -181,7 +181,7 @@ impl Repository {
             if let Some(objects) = objects {
                 prepare_objects(&objects, &repository_objects)?;
             }
-            copy_if_changed(&from, &to, known)
+            copy_if_changed(&from, &to, known.as_ref())
         });
         match copied.await {
             Ok(Ok(stamp)) => {
@@ -236,7 +236,7 @@ enum Stamp {
     Present { modified: SystemTime, bytes: u64, inode: u64 },
 }
 
-fn copy_if_changed(from: &Path, to: &Path, known: Option<Stamp>) -> io::Result<Stamp> {
+fn copy_if_changed(from: &Path, to: &Path, known: Option<&Stamp>) -> io::Result<Stamp> {
     use std::os::unix::fs::MetadataExt;
     let (stamp, modified) = match fs::metadata(from) {
         Ok(metadata) => {
@@ -249,7 +249,7 @@ fn copy_if_changed(from: &Path, to: &Path, known: Option<Stamp>) -> io::Result<S
         }
         Err(error) => return Err(error),
     };
-    if known.as_ref() == Some(&stamp) && to.exists() {
+    if known == Some(&stamp) && to.exists() {
         return Ok(stamp);
     }
     remove_if_there(to)?;

@@ -78,7 +78,7 @@ impl Probes {
         tree: Rc<Tree>,
     ) -> Self {
         let mut known = BTreeSet::new();
-        let asked = questions.into_iter().filter_map(|condition| {
+        let asked = questions.into_iter().filter_map(move |condition| {
             let subject = match condition {
                 Condition::FileCreated(file) => {
                     Subject::File(Arc::new(FileQuestion::created(file)))

@@ -218,9 +218,8 @@ fn is_remote(folder: &Path) -> bool {
         0x0102_1997,
     ];
     rustix::fs::statfs(folder).is_ok_and(|file_system| {
-        REMOTE
-            .iter()
-            .any(|remote| i64::from(*remote) == i64::from(file_system.f_type) & 0xFFFF_FFFF)
+        // The same bits in a word of the system's size.
+        REMOTE.iter().any(|remote| *remote as rustix::fs::FsWord == file_system.f_type)
     })
 }
 

@@ -96,8 +96,9 @@ impl GitStates {
         tree: &Tree,
         warnings: &mut Vec<String>,
     ) -> Result<State, GitError> {
-        let head = self.repository.head(tree).await?;
-        let state = self.repository.work_tree(tree, &mut self.bench).await?;
+        let work_tree = self.repository.work_tree(tree, &mut self.bench);
+        let (head, state) = tokio::join!(self.repository.head(tree), work_tree);
+        let (head, state) = (head?, state?);
         if let Some(why) = state.incomplete
             && !self.has_warned
         {

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use backstop_core::condition::Condition;
 use backstop_core::document::Syntax;
 use backstop_core::event::Probe;
 use backstop_core::policy::Policy;
@@ -28,7 +29,7 @@ fn answers(conditions: &[&str], cwd: &Path) -> Vec<(Option<bool>, String)> {
     on_a_runtime(async {
         let told = soon("the answers", probes(&policy, cwd).ask_all()).await;
         let of = |key: String| told.iter().find(|probe| probe.key == key).unwrap();
-        let keys = policy.rules.iter().map(|rule| rule.when.key());
+        let keys = policy.asked().into_iter().map(Condition::key);
         let answer = |probe: &Probe| (probe.met, probe.detail.clone().unwrap_or_default());
         keys.map(|key| answer(of(key))).collect()
     })
@@ -242,7 +243,7 @@ fn two_scripts_run_at_the_same_time() {
 fn no_more_than_four_run_at_once_and_all_get_their_turn() {
     let folder = tempfile::tempdir().unwrap();
     // Each says how many it sees running with it.
-    let text = "mkdir on.$1; ls -d on.* | wc -l; sleep 0.05; rmdir on.$1; echo >ran.$1";
+    let text = "mkdir on.$1; own=$1; set -- on.*; echo $#; sleep 0.05; rmdir on.$own";
     script(folder.path(), "count.sh", text);
     let conditions: Vec<_> = (0..10)
         .map(|i| {

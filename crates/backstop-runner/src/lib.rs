@@ -20,7 +20,6 @@ pub mod resolve;
 pub mod side_command;
 pub mod signals;
 pub mod socket;
-pub mod supervision;
 pub mod tree;
 pub mod unsupervised;
 pub mod verify;

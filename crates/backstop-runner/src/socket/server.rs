@@ -31,7 +31,8 @@ pub struct Settings {
     pub durable: Durable,
     /// Every journalled event as its line. A watcher who is too slow for its capacity is dropped.
     pub journalled: broadcast::Sender<Arc<str>>,
-    /// Whether a process is inside the supervised tree, and so may not operate.
+    /// Whether a process is inside the supervised tree, and so may not operate: the run is one of
+    /// [`crate::ancestry::runs`].
     pub is_supervised: Arc<dyn Fn(u32) -> bool + Send + Sync>,
 }
 

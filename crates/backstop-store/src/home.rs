@@ -1,8 +1,12 @@
 //! The state directory: where the embedded store and the runs' files lie.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use backstop_core::id::RunId;
+use backstop_core::state::RunState;
 
 /// A state directory. It lies outside the working directory, so that an agent that tidies up its
 /// project can't remove it.
@@ -56,6 +60,14 @@ impl RunFolder {
         &self.path
     }
 
+    /// Creates the folder, for nobody else to read.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn create(&self) -> io::Result<()> {
+        create_private(&self.path)
+    }
+
     pub fn state_file(&self) -> PathBuf {
         self.path.join("state.json")
     }
@@ -74,4 +86,50 @@ impl RunFolder {
     pub fn seen_trees(&self) -> PathBuf {
         self.path.join("seen-trees")
     }
+
+    /// Replaces `state.json`. Whoever reads it, also after a power cut, finds the old or the new one.
+    ///
+    /// # Errors
+    /// Of the file system. The old file is still there then.
+    pub fn write_state(&self, state: &RunState) -> io::Result<()> {
+        self.create()?;
+        let mut text = serde_json::to_vec_pretty(state)?;
+        text.push(b'\n');
+        // Of one writer at a time: two that finish the same halt don't write into one file.
+        let temporary = self.path.join(format!(".state.json.{}", std::process::id()));
+        let replaced = write_synced(&temporary, &text)
+            .and_then(|()| fs::rename(&temporary, self.state_file()))
+            .and_then(|()| File::open(&self.path)?.sync_all());
+        if replaced.is_err() {
+            fs::remove_file(&temporary).ok();
+        }
+        replaced
+    }
+
+    /// Reads `state.json`; none if there is none yet.
+    ///
+    /// # Errors
+    /// Of the file system, or [`io::ErrorKind::InvalidData`] for a file that says something else.
+    pub fn read_state(&self) -> io::Result<Option<RunState>> {
+        match fs::read(self.state_file()) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Creates a directory and what is missing above it, for nobody else to read.
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
 }

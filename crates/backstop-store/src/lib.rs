@@ -22,6 +22,7 @@ pub mod testing;
 
 pub use error::StoreError;
 pub use home::{Home, RunFolder};
+pub use journal::{Entry, Journal};
 pub use lease::{Holder, Lease, LeaseRecord};
 pub use location::{Location, open};
 pub use record::{

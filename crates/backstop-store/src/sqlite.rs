@@ -258,7 +258,7 @@ impl Store for SqliteStore {
 impl SqliteStore {
     async fn lease_held(&self, run: RunId) -> Result<StoreError, StoreError> {
         Ok(match self.lease_fetch(run).await? {
-            Some(record) => append::held_by(record),
+            Some(record) => append::held_by(&record),
             None => StoreError::NoRun(run),
         })
     }

@@ -1,5 +1,6 @@
 //! Test tools: a suite that every engine passes, a store that fails on demand, and samples.
 
+#[expect(clippy::unwrap_used, reason = "a case that can't go on is a test that fails")]
 pub mod conformance;
 mod failing;
 pub mod sample;

@@ -53,7 +53,7 @@ pub async fn unsupervised(
 }
 
 /// Says who holds a lease.
-pub fn held_by(record: LeaseRecord) -> StoreError {
+pub fn held_by(record: &LeaseRecord) -> StoreError {
     StoreError::LeaseHeld {
         run: record.lease.run,
         holder: format!("process {} on {}", record.holder.pid, record.holder.host),
@@ -84,7 +84,7 @@ async fn attempt(
     let lease = "SELECT * FROM leases WHERE run = ?1 AND released = 0";
     if let Some(record) = one::<LeaseRecord>(&mut transaction, lease, run).await? {
         if record.expires_at > now {
-            return Err(Trouble::Refusal(held_by(record)));
+            return Err(Trouble::Refusal(held_by(&record)));
         }
         // Should its holder wake up, it must not go on where somebody else has written.
         let release = sqlx::query("UPDATE leases SET released = 1 WHERE run = ?1");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::reader::Readers;
 use super::writer::Writer;
 use super::{SqliteStore, schema};
 use crate::StoreError;
-use crate::home::Home;
+use crate::home::{Home, create_private};
 
 impl SqliteStore {
     /// Opens the store of a state directory, and creates what is missing. When this returns, the
@@ -65,18 +65,20 @@ async fn connect(
         other => other,
     };
     let mut connection = options.connect().await.map_err(failed)?;
+    keep_private(database);
     schema::prepare(&mut connection, place).await?;
     // Takes the write lock, for which the log and its index must be writable, and changes nothing.
     connection.execute("BEGIN IMMEDIATE; ROLLBACK").await.map_err(failed)?;
     Ok(connection)
 }
 
-/// Nobody else may read what runs have said.
-fn create_private(directory: &Path) -> io::Result<()> {
-    if directory.is_dir() {
-        return Ok(());
+/// A state directory may have been there before, open to others. The files that SQLite adds take
+/// after the database; one that is not new stays as its owner wants it.
+fn keep_private(database: &Path) {
+    if fs::metadata(database).is_ok_and(|data| data.len() == 0) {
+        // The store is no worse for it if the file system has no modes.
+        fs::set_permissions(database, fs::Permissions::from_mode(0o600)).ok();
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 /// An empty file would be taken for a new database. If there are runs, it was a full one.

@@ -78,7 +78,7 @@ pub fn decision(seq: u64) -> DecisionRecord {
         seq,
         at: TIME,
         verdict: "stop".to_owned(),
-        reason: (seq % 2 == 0).then(|| "max_iterations".to_owned()),
+        reason: seq.is_multiple_of(2).then(|| "max_iterations".to_owned()),
         policy_hash: policy().hash,
         body: r#"{"verdict":"stop"}"#.to_owned(),
     }

@@ -102,7 +102,7 @@ pub async fn append_next(store: &Arc<dyn Store>, run: RunId) -> Result<(), Store
         let snapshot = given.snapshot.map_or(0, |snapshot| snapshot.seq);
         let next = given.events.last().map_or(snapshot, |event| event.seq) + 1;
         // Only now and then, so that both ways are used.
-        let snapshot = (next % 3 == 0).then(|| sample::snapshot(next));
+        let snapshot = next.is_multiple_of(3).then(|| sample::snapshot(next));
         Batch { snapshot, ..unsupervised(given.run.id, [next]) }
     };
     store.append_unsupervised(run, Box::new(decide)).await

@@ -1,0 +1,221 @@
+//! Several processes on one store, killed and with a disk that fails.
+//!
+//! Each process is this test program again, told by a variable what to do.
+
+mod support;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use backstop_core::state::RunStatus;
+use backstop_store::testing::{conformance, sample};
+use backstop_store::{Batch, Entry, Journal, StoreError};
+
+use support::{HOUR, check_journal, open, with_lease};
+
+/// The program of the other processes. Does nothing when it runs as a test.
+#[tokio::test]
+async fn other_process() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let directory = std::env::var(DIRECTORY).unwrap();
+    let directory = Path::new(&directory);
+    match role.as_str() {
+        "journal" => journal(directory).await,
+        "emit" => emit(directory).await,
+        "append" => append(directory).await,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_kill_loses_nothing_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    with_lease(&store).await;
+    let mut kept = 0;
+    for trial in 0..TRIALS {
+        let mut process = start("journal", directory.path(), Command::new(this_program()));
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        // The first acknowledgement shows that it is at work; then it dies at some instant.
+        let first = lines.find_map(|line| acknowledged(&line.unwrap())).unwrap();
+        thread::sleep(Duration::from_micros(RandomState::new().hash_one(trial) % 30_000));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let last = lines.filter_map(|line| acknowledged(&line.ok()?)).last().unwrap_or(first);
+        kept = check_journal(&store).await;
+        assert!(kept >= last, "trial {trial}: {last} was acknowledged, {kept} are kept");
+        let snapshot = store.snapshot_fetch(sample::run_id(0)).await.unwrap();
+        // What goes with an event is there if and only if the event is.
+        assert_eq!(snapshot.map(|snapshot| snapshot.seq), Some(kept), "trial {trial}");
+    }
+    assert!(kept > TRIALS, "{kept}");
+    // A fresh look, with nothing in memory.
+    drop(store);
+    let store = open(directory.path()).await;
+    assert_eq!(check_journal(&store).await, kept);
+    assert_eq!(store.health().await.unwrap().problems, [""; 0]);
+}
+
+#[tokio::test]
+async fn appends_of_many_processes_are_never_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    // Not even the first ones, which find no database.
+    let starts = (0..8).map(|_| start("emit", directory.path(), Command::new(this_program())));
+    for mut process in starts.collect::<Vec<_>>() {
+        assert!(process.wait().unwrap().success());
+    }
+    let store = open(directory.path()).await;
+    assert_eq!(check_journal(&store).await, 8 * EMITS);
+    assert_eq!(store.health().await.unwrap().problems, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_commit_costs_one_wait_for_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    with_lease(&open(directory.path()).await).await;
+    let log = directory.path().join("strace");
+    let Some(strace) = strace(&["-e", "trace=fsync,fdatasync", "-o", log.to_str().unwrap()]) else {
+        return;
+    };
+    let output = start("append", directory.path(), strace).wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let commits = text.lines().filter_map(acknowledged).count();
+    assert_eq!(commits as u64, APPENDS);
+    let waits = std::fs::read_to_string(&log).unwrap();
+    let waits = waits.lines().filter(|line| line.contains("sync(")).count();
+    // One more to begin a log, two when it is moved into the database at the end.
+    assert!((commits..=commits + 3).contains(&waits), "{waits} waits for {commits} commits");
+}
+
+#[tokio::test]
+async fn after_a_failed_sync_nothing_is_acknowledged() {
+    let mut failures = 0;
+    for failing in 1..=6 {
+        let directory = tempfile::tempdir().unwrap();
+        with_lease(&open(directory.path()).await).await;
+        let inject = format!("inject=fsync,fdatasync:error=EIO:when={failing}");
+        let Some(strace) =
+            strace(&["-e", "trace=fsync,fdatasync", "-e", &inject, "-o", "/dev/null"])
+        else {
+            return;
+        };
+        let output = start("append", directory.path(), strace).wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answers: Vec<_> = text.lines().filter(|line| line.starts_with("seq ")).collect();
+        assert_eq!(answers.len() as u64, APPENDS, "{text}");
+        let good = answers.iter().take_while(|line| acknowledged(line).is_some()).count();
+        let refused = &answers[good..];
+        assert!(refused.iter().all(|line| line.ends_with(REFUSED)), "sync {failing}: {answers:?}");
+        failures += usize::from(!refused.is_empty());
+        let kept = check_journal(&open(directory.path()).await).await;
+        assert!(kept >= good as u64, "sync {failing}: {kept} of {good}");
+    }
+    assert!(failures >= 3, "only {failures} failures were noticed");
+}
+
+/// Goes on with the journal and says what was acknowledged, until it is killed.
+async fn journal(directory: &Path) {
+    let store = open(directory).await;
+    let run = sample::run_id(0);
+    let epoch = store.lease_fetch(run).await.unwrap().map(|record| record.lease.epoch);
+    let lease = store.lease_acquire(run, &sample::holder(1), HOUR, epoch).await.unwrap();
+    let mut seq = check_journal(&store).await;
+    let journal = Journal::start(store, lease);
+    loop {
+        for _ in 0..=seq % 3 {
+            seq += 1;
+            journal.append(Entry {
+                events: vec![sample::event(seq)],
+                snapshot: Some(sample::snapshot(seq)),
+                update: Some(sample::update(RunStatus::Running)),
+                ..Entry::default()
+            });
+        }
+        journal.durable(seq).await.unwrap();
+        say(&format!("seq {seq} ok"));
+    }
+}
+
+/// Opens the store for each event anew, as `backstop emit` does.
+async fn emit(directory: &Path) {
+    for _ in 0..EMITS {
+        let store = open(directory).await;
+        store.policy_put(&sample::policy()).await.unwrap();
+        if store.run_fetch(sample::run_id(0)).await.unwrap().is_none() {
+            // Somebody else may be faster.
+            store.run_create(&sample::run(0)).await.ok();
+        }
+        conformance::append_next(&store, sample::run_id(0)).await.unwrap();
+    }
+}
+
+/// Appends a few single events and says how that went.
+async fn append(directory: &Path) {
+    let store = open(directory).await;
+    let run = sample::run_id(0);
+    let lease = store.lease_fetch(run).await.unwrap().unwrap().lease;
+    for seq in 1..=APPENDS {
+        let batch =
+            Batch { snapshot: Some(sample::snapshot(seq)), ..sample::events(&lease, [seq]) };
+        match store.append(&batch).await {
+            Ok(()) => say(&format!("seq {seq} ok")),
+            Err(StoreError::Write(_)) => say(&format!("seq {seq}{REFUSED}")),
+            Err(other) => say(&format!("seq {seq} {other:?}")),
+        }
+    }
+}
+
+fn start(role: &str, directory: &Path, mut command: Command) -> Child {
+    command
+        .args(["--exact", "other_process", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env(DIRECTORY, directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// This program under strace, if that works here.
+fn strace(arguments: &[&str]) -> Option<Command> {
+    let works = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !works {
+        println!("skipped: strace is not here, or may not trace");
+        return None;
+    }
+    let mut command = Command::new("strace");
+    command.args(["-f", "-q"]).args(arguments).arg(this_program());
+    Some(command)
+}
+
+fn this_program() -> std::path::PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// The number in a line that acknowledges one.
+fn acknowledged(line: &str) -> Option<u64> {
+    line.strip_prefix("seq ")?.strip_suffix(" ok")?.parse().ok()
+}
+
+/// On a line of its own, and at once: the test harness writes to the same place.
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    output.write_all(format!("\n{line}\n").as_bytes()).unwrap();
+    output.flush().unwrap();
+}
+
+const ROLE: &str = "BACKSTOP_TEST_ROLE";
+const DIRECTORY: &str = "BACKSTOP_TEST_DIRECTORY";
+const REFUSED: &str = " refused";
+const TRIALS: u64 = 40;
+const EMITS: u64 = 15;
+const APPENDS: u64 = 20;

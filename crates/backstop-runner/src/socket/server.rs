@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstop_store::Journal;
 use tokio::net::UnixListener;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -21,6 +22,14 @@ use super::protocol::Request;
 /// Waits until an event is on disk, and says so if it can't be.
 pub type Durable =
     Arc<dyn Fn(u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
+
+/// Waits for a run's journal.
+pub fn durable_in(journal: Journal) -> Durable {
+    Arc::new(move |seq| {
+        let journal = journal.clone();
+        Box::pin(async move { journal.durable(seq).await.map_err(|error| error.to_string()) })
+    })
+}
 
 /// What a server needs of the run that it speaks for.
 #[derive(Clone)]

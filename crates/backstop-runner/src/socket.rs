@@ -24,4 +24,4 @@ pub use protocol::{
     Order, Refusal, Reply, Request, Source, What, error_line, may_emit, may_report, read_operation,
     read_report,
 };
-pub use server::{Durable, Server, Settings};
+pub use server::{Durable, Server, Settings, durable_in};

@@ -28,6 +28,8 @@ use crate::socket::Answer;
 
 mod session;
 mod state_file;
+#[cfg(test)]
+mod tests;
 
 use session::Session;
 

@@ -1,6 +1,7 @@
 //! An answer as those who asked read it.
 
 use backstop_core::decision::Decision;
+use backstop_core::reason::{self, ReasonCode};
 use serde_json::{Map, Value as Json};
 
 use super::protocol::decision_line;
@@ -47,9 +48,18 @@ impl Answer {
         self.text("message").unwrap_or_default()
     }
 
-    /// With which code a command ends that got this decision.
-    pub fn exit_code(&self) -> Option<u8> {
-        self.fields.get("exit_code").and_then(Json::as_u64).and_then(|code| code.try_into().ok())
+    /// With which code a command ends that got this decision. Where the answer does not say, the
+    /// reason does: an end must never pass for going on.
+    pub fn exit_code(&self) -> u8 {
+        let told = self.fields.get("exit_code").and_then(Json::as_u64);
+        match (told.and_then(|code| u8::try_from(code).ok()), self.verdict()) {
+            (Some(code), _) => code,
+            (None, None | Some("continue" | "warn" | "complete")) => 0,
+            (None, Some(_)) => {
+                let known = self.reason().and_then(reason::find);
+                known.unwrap_or(ReasonCode::ConditionMet).reason().exit_code
+            }
+        }
     }
 
     /// The event's number in the journal.
@@ -69,5 +79,24 @@ impl Answer {
 
     fn text(&self, field: &str) -> Option<&str> {
         self.fields.get(field).and_then(Json::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_never_taken_for_going_on() {
+        for (line, code) in [
+            (r#"{"verdict":"stop","reason":"own","exit_code":61}"#, 61),
+            (r#"{"verdict":"stop","reason":"consecutive_fails"}"#, 41),
+            (r#"{"verdict":"kill","reason":"of a policy"}"#, 60),
+            (r#"{"verdict":"warn","reason":"repetition"}"#, 0),
+            (r#"{"verdict":"complete","reason":"completed"}"#, 0),
+            (r#"{"done":true}"#, 0),
+        ] {
+            assert_eq!(Answer::read(line).unwrap().exit_code(), code, "{line}");
+        }
     }
 }

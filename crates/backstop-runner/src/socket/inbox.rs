@@ -127,3 +127,6 @@ const BETWEEN_DRAINS: Duration = Duration::from_secs(1);
 
 /// How long a command waits for a supervisor that must find its message first.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstop_store::Journal;
 use tokio::net::UnixListener;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -22,6 +23,14 @@ use super::protocol::Request;
 pub type Durable =
     Arc<dyn Fn(u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
+/// Waits for a run's journal.
+pub fn durable_in(journal: Journal) -> Durable {
+    Arc::new(move |seq| {
+        let journal = journal.clone();
+        Box::pin(async move { journal.durable(seq).await.map_err(|error| error.to_string()) })
+    })
+}
+
 /// What a server needs of the run that it speaks for.
 #[derive(Clone)]
 pub struct Settings {
@@ -31,7 +40,8 @@ pub struct Settings {
     pub durable: Durable,
     /// Every journalled event as its line. A watcher who is too slow for its capacity is dropped.
     pub journalled: broadcast::Sender<Arc<str>>,
-    /// Whether a process is inside the supervised tree, and so may not operate.
+    /// Whether a process is inside the supervised tree, and so may not operate: the run is one of
+    /// [`crate::ancestry::runs`].
     pub is_supervised: Arc<dyn Fn(u32) -> bool + Send + Sync>,
 }
 

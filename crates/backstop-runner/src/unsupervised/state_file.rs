@@ -1,6 +1,6 @@
 //! `state.json` of a run that many may write to at once.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 
 use backstop_core::id::RunId;
@@ -20,7 +20,8 @@ pub(super) async fn replace(
     let complaint = |error: io::Error| {
         Some(format!("`{}` could not be written: {error}", folder.state_file().display()))
     };
-    let locked = fs::create_dir_all(folder.path())
+    let locked = folder
+        .create()
         .and_then(|()| File::create(folder.path().join("state.lock")))
         .and_then(|file| file.lock().map(|()| file));
     let _lock = match locked {
@@ -28,5 +29,8 @@ pub(super) async fn replace(
         Err(error) => return Ok(complaint(error)),
     };
     let Some(current) = store.run_fetch(run).await? else { return Ok(None) };
-    Ok(None::<()>.and_then(|()| complaint(io::ErrorKind::Other.into())))
+    let written = serde_json::from_value(current.state)
+        .map_err(io::Error::from)
+        .and_then(|state| folder.write_state(&state));
+    Ok(written.err().and_then(complaint))
 }

@@ -91,7 +91,7 @@ impl Told {
         };
         let code = match answer.verdict() {
             Some("complete") if self.break_when_complete => exit_code::COMPLETE,
-            _ => answer.exit_code().unwrap_or_default(),
+            _ => answer.exit_code(),
         };
         match shown {
             // Whoever stopped reading must still not take a `stop` for a `continue`.

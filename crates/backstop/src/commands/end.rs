@@ -32,5 +32,5 @@ pub fn run(arguments: &EndArguments, terminal: &mut Terminal) -> Result<u8, Erro
     let (status, reason) = (outcome.state.run_status, outcome.answer.reason().unwrap_or_default());
     let message = harmless(outcome.answer.message());
     writeln!(terminal.out, "run {} is {status}: {reason}   {message}", run.id)?;
-    Ok(outcome.answer.exit_code().unwrap_or_default())
+    Ok(outcome.answer.exit_code())
 }

@@ -1,8 +1,11 @@
 //! The state directory: where the embedded store and the runs' files lie.
 
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use backstop_core::id::RunId;
+use serde_json::Value as Json;
 
 /// A state directory. It lies outside the working directory, so that an agent that tidies up its
 /// project can't remove it.
@@ -58,6 +61,27 @@ impl RunFolder {
 
     pub fn state_file(&self) -> PathBuf {
         self.path.join("state.json")
+    }
+
+    /// Replaces `state.json`: whoever reads sees the old one or the new one, whole, even after a
+    /// power cut.
+    ///
+    /// # Errors
+    /// The folder can't be made or written.
+    pub fn write_state(&self, state: &Json) -> io::Result<()> {
+        fs::create_dir_all(&self.path)?;
+        // A name of its own, since two processes may be at it.
+        let draft = self.path.join(format!("state.json.{}", std::process::id()));
+        let written = File::create(&draft).and_then(|mut file| {
+            writeln!(file, "{state:#}")?;
+            file.sync_all()?;
+            fs::rename(&draft, self.state_file())
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        written?;
+        File::open(&self.path)?.sync_all()
     }
 
     /// The folder with one file of output per iteration.

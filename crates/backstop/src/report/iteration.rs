@@ -99,16 +99,15 @@ fn units(before: &Statistics, now: &Statistics) -> Option<String> {
     })
 }
 
-/// What the iteration cost.
+/// What the iteration cost: money where it is known, else tokens.
 fn spent(before: &Statistics, now: &Statistics) -> Option<String> {
     let tokens = now.tokens.saturating_sub(before.tokens);
     let cost = now.cost_usd - before.cost_usd;
-    let parts: Vec<_> = (cost > 0.0)
-        .then(|| dollars(cost))
-        .into_iter()
-        .chain((tokens > 0).then(|| format!("{} tokens", rounded(tokens))))
-        .collect();
-    (!parts.is_empty()).then(|| parts.join(" · "))
+    if cost > 0.0 {
+        Some(dollars(cost))
+    } else {
+        (tokens > 0).then(|| format!("{} tokens", rounded(tokens)))
+    }
 }
 
 /// Those that end programs.

@@ -8,6 +8,7 @@ mod figures;
 mod ifs;
 mod measure;
 mod ours;
+mod output;
 mod start;
 mod targets;
 
@@ -31,10 +32,26 @@ enum Subject {
         #[arg(long)]
         backstop: PathBuf,
     },
+    /// A flood of output beside cat; exits 1 if a target is missed
+    Output,
+    /// The child of the flood
+    #[command(hide = true)]
+    WriteLines,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let Subject::Engine { backstop } = Arguments::parse().subject;
-    let reached = engine::run(&backstop)?;
+    let reached = match Arguments::parse().subject {
+        Subject::Engine { backstop } => engine::run(&backstop)?,
+        Subject::Output => {
+            let targets = output::run()?;
+            println!("\ntargets");
+            targets.iter().for_each(|target| println!("{target}"));
+            targets.iter().all(targets::Target::reached)
+        }
+        Subject::WriteLines => {
+            output::write_lines()?;
+            true
+        }
+    };
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -25,6 +25,7 @@ mod rule;
 mod schema;
 mod settings;
 
+pub use crate::field::Command;
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};

@@ -7,9 +7,14 @@ use crate::tree::{RUN_VARIABLE, process};
 /// The run that a process belongs to: it, or one of those that it came from, was started with the
 /// run's name in its environment. What clears its own environment is found by its parents'.
 pub fn is_supervised(pid: u32) -> Option<RunId> {
+    runs(pid).next()
+}
+
+/// Every run that a process belongs to, the nearest first: a run may have been started in another.
+pub fn runs(pid: u32) -> impl Iterator<Item = RunId> {
     process::ancestry(pid)
-        .iter()
-        .find_map(|process| process::variable(process.pid, RUN_VARIABLE)?.parse().ok())
+        .into_iter()
+        .filter_map(|process| process::variable(process.pid, RUN_VARIABLE)?.parse().ok())
 }
 
 #[cfg(test)]

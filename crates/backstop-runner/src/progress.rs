@@ -1,1 +1,138 @@
-//! progress
+//! Whether the work moved on: what git, task lists, files and tests show of it.
+//!
+//! An iteration is measured against what was there when it began, and a state that was seen before
+//! in this run is none: neither what others left behind nor an edit and its revert are progress.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use backstop_core::event::{EventKind, Progress, ProgressKind, Tests};
+use backstop_core::policy::ProgressSettings;
+
+use crate::git::Repository;
+use crate::tree::Tree;
+
+mod file_states;
+mod git_states;
+mod seen;
+mod task_lists;
+mod test_record;
+
+use file_states::FileStates;
+use git_states::GitStates;
+use seen::Seen;
+use task_lists::TaskLists;
+
+/// What is looked at to tell whether the work moved on.
+#[derive(Debug)]
+pub struct ProgressSources {
+    tree: Rc<Tree>,
+    seen: Seen,
+    git: Option<GitStates>,
+    files: Option<FileStates>,
+    tasks: Option<TaskLists>,
+    counts_tests: bool,
+    warnings: Vec<String>,
+}
+
+impl ProgressSources {
+    /// Finds out what there is to look at. What was seen is kept in `seen_file`, and an index of
+    /// our own beside it, so that a resumed run knows it too.
+    ///
+    /// Without a repository, files are looked at if the settings say so, or if they don't say and
+    /// `is_read`: some rule wants to know of progress.
+    pub async fn begin(
+        settings: Option<&ProgressSettings>,
+        is_read: bool,
+        cwd: &Path,
+        seen_file: PathBuf,
+        tree: Rc<Tree>,
+    ) -> Self {
+        let wants_git = settings.and_then(|settings| settings.git);
+        let wants_files = settings.and_then(|settings| settings.files);
+        let tasks = settings.and_then(|settings| settings.tasks.as_ref());
+        let mut warnings = Vec::new();
+        let workbench = seen_file.with_extension("git");
+        let mut git = None;
+        if wants_git != Some(false) {
+            match Repository::find(cwd, &tree).await {
+                Ok(Some(repository)) => git = Some(GitStates::new(repository, &workbench)),
+                Ok(None) if wants_git == Some(true) => warnings.push(format!(
+                    "`[progress] git` is on, but `{}` is in no repository",
+                    cwd.display()
+                )),
+                Ok(None) => {}
+                Err(error) => warnings.push(format!("progress from git is not measured: {error}")),
+            }
+        }
+        let looks_at_files = git.is_none() && wants_files.unwrap_or(is_read);
+        let (seen, trouble) = Seen::load(seen_file).await;
+        warnings.extend(trouble);
+        Self {
+            tree,
+            seen,
+            git,
+            files: looks_at_files.then(|| FileStates::new(cwd)),
+            tasks: tasks.map(|paths| TaskLists::new(paths.0.iter().map(|path| cwd.join(&path.0)))),
+            counts_tests: settings.and_then(|settings| settings.tests) != Some(false),
+            warnings,
+        }
+    }
+
+    /// Before an iteration: what is there now is none of its doing. Gives the task list if it is
+    /// not what was last told.
+    pub async fn baseline(&mut self) -> Vec<EventKind> {
+        if let Some(git) = &mut self.git {
+            git.baseline(&self.tree, &mut self.seen, &mut self.warnings).await;
+        }
+        if let Some(files) = &mut self.files {
+            files.baseline(&mut self.seen, &mut self.warnings).await;
+        }
+        self.finish(Vec::new()).await
+    }
+
+    /// After an iteration: how the work moved on in it, and the task list if that changed.
+    pub async fn measure(&mut self) -> Vec<EventKind> {
+        let mut events = Vec::new();
+        if let Some(git) = &mut self.git {
+            let made = git.measure(&self.tree, &mut self.seen, &mut self.warnings).await;
+            events.extend(made.into_iter().map(EventKind::from));
+        }
+        if let Some(files) = &mut self.files {
+            let made = files.measure(&mut self.seen, &mut self.warnings).await;
+            events.extend(made.map(EventKind::from));
+        }
+        self.finish(events).await
+    }
+
+    /// Takes a test run in: are more tests passing or fewer failing than ever before in this run,
+    /// or are some of them new?
+    pub fn tests(&mut self, tests: &Tests) -> Option<Progress> {
+        if self.counts_tests { test_record::take_in(&mut self.seen, tests) } else { None }
+    }
+
+    /// The text of the first open box of the task lists.
+    pub fn current_task(&self) -> Option<&str> {
+        self.tasks.as_ref().and_then(TaskLists::current)
+    }
+
+    /// What could not be looked at and why, each once.
+    pub fn warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    async fn finish(&mut self, mut events: Vec<EventKind>) -> Vec<EventKind> {
+        if let Some(tasks) = &mut self.tasks {
+            let (changed, trouble) = tasks.look().await;
+            events.extend(changed.map(EventKind::from));
+            self.warnings.extend(trouble);
+        }
+        self.warnings.extend(self.seen.save().await);
+        events
+    }
+}
+
+/// A marker in the output, as an event.
+pub fn marker(word: &str) -> Progress {
+    Progress { kind: ProgressKind::Marker, note: Some(word.to_owned()) }
+}

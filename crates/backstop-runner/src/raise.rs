@@ -47,9 +47,7 @@ pub fn read(text: &str, policy: &Policy) -> Result<Raise, RaiseError> {
 
 fn number_or_duration(text: &str) -> Option<LimitValue> {
     let plain = text.trim_start_matches('$').replace('_', "");
-    serde_json::from_str(&plain)
-        .or_else(|_| serde_json::from_value(text.into()))
-        .ok()
+    serde_json::from_str(&plain).or_else(|_| serde_json::from_value(text.into())).ok()
 }
 
 fn unknown(name: &str, policy: &Policy) -> RaiseError {

@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use backstop_core::decision::Decision;
 use backstop_core::document::canonical_json;
-use backstop_core::event::{
-    Event, EventKind, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind,
-};
+use backstop_core::event::{Event, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -19,11 +17,11 @@ use backstop_core::reason::{NextStep, ReasonCode};
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
-use backstop_store::{Home, Run, Snapshot, Store, StoreError, StoredPolicy, Unsupervised};
+use backstop_store::{Home, Run, Store, StoreError, StoredPolicy, Unsupervised};
 use serde_json::Value as Json;
 
 use crate::clock::wall_time;
-use crate::journalled::{self, new_event};
+use crate::journalled;
 use crate::launch::Launch;
 use crate::raise::Raise;
 use crate::socket::Answer;

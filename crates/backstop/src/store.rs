@@ -4,10 +4,10 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use backstop_core::policy::Policy;
 use backstop_core::document::Syntax;
-use backstop_runner::resolve::resolve;
+use backstop_core::policy::Policy;
 use backstop_runner::clock::wall_time;
+use backstop_runner::resolve::resolve;
 use backstop_store::{Home, Location, Run, Store, StoreError};
 
 use crate::args::StoreArguments;

@@ -9,7 +9,8 @@ mod support;
 use support::{BINARY, Ended, Test};
 
 /// Two units in a row that fail end the run.
-const POLICY: &str = "[[rule]]\nwhen = { type = \"consecutive_fails\", count = 2 }\nthen = \"stop\"\n";
+const POLICY: &str =
+    "[[rule]]\nwhen = { type = \"consecutive_fails\", count = 2 }\nthen = \"stop\"\n";
 
 fn with(policy: &str) -> Test {
     Test::new().file("p.toml", policy)

@@ -120,6 +120,11 @@ fn supervised_processes_can_not_raise_or_apply() {
     let words = ["4K7Q2M9X1BD3F", "another terminal"];
     test.run(["raise", &run, "iterations=99"]).refused(64, &words);
     test.run(["policy", "apply", &run, "--preset", "ralph"]).refused(64, &words);
+    // A script may well keep the name of its own run, which nobody supervises.
+    let own = Test::new().file("p.toml", POLICY);
+    let run_of_script = own.run(["begin", "--policy", "p.toml"]).exits(0).stdout;
+    let own = own.variable("BACKSTOP_RUN_ID", run_of_script.trim());
+    own.run(["raise", run_of_script.trim(), "iterations=99"]).exits(0);
     // What it came from counts too, whatever its own environment says.
     let script = format!("env -i HOME=\"$HOME\" {} raise {run} iterations=99", support::BINARY);
     let output = std::process::Command::new("/bin/sh")

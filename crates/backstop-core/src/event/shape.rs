@@ -109,9 +109,7 @@ impl<'de> Deserializer<'de> for Question {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
         match visitor.visit_map(OneEntry { key: Some("name") }) {
-            Err(Asked::For(value)) => {
-                Err(Asked::For(format!("{OBJECT}: {value} under each name")))
-            }
+            Err(Asked::For(value)) => Err(Asked::For(format!("{OBJECT}: {value} under each name"))),
             other => other,
         }
     }

@@ -175,3 +175,68 @@ pub(super) fn numbers(folder: &Path, extension: &str) -> io::Result<Vec<u64>> {
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::super::log_writer::{Limits, LogWriter};
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_follower_sees_every_byte_or_how_many_it_missed() {
+        const LENGTH: usize = 8_000_000;
+        let byte = |place: usize| b'a' + (place % 23) as u8;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output");
+        let mut follow = LogReader::new(&path).follow(1);
+        let writer = std::thread::spawn(move || {
+            let mut writer = LogWriter::new(path, Limits { first: 300_000, last: 600_000 });
+            writer.begin(3);
+            let stream: Vec<u8> = (0..LENGTH).map(byte).collect();
+            for chunk in stream.chunks(4_321) {
+                assert!(writer.write(chunk).is_none());
+            }
+            assert!(writer.end().1.is_none());
+            writer.begin(5);
+            assert!(writer.write(b"the next").is_none());
+        });
+        let mut buffer = vec![0; 10_000];
+        assert_eq!(follow.next(&mut buffer, PATIENCE).unwrap(), Followed::Iteration(3));
+        let mut read = Vec::new();
+        let next = loop {
+            match follow.next(&mut buffer, PATIENCE).unwrap() {
+                Followed::Bytes(count) => read.extend_from_slice(&buffer[..count]),
+                other => break other,
+            }
+        };
+        assert_eq!(next, Followed::Iteration(5));
+        assert_eq!(follow.next(&mut buffer, PATIENCE).unwrap(), Followed::Bytes(8));
+        assert_eq!(follow.next(&mut buffer, Duration::ZERO).unwrap(), Followed::Nothing);
+        writer.join().unwrap();
+
+        let text = String::from_utf8(read).unwrap();
+        let mut place = 0;
+        for part in text.split("\n[backstop: ") {
+            let part = match part.split_once(" bytes left out]\n") {
+                None => part,
+                Some((missed, part)) => {
+                    place += missed.parse::<usize>().unwrap();
+                    part
+                }
+            };
+            assert!(part.bytes().enumerate().all(|(offset, found)| found == byte(place + offset)));
+            place += part.len();
+        }
+        assert_eq!(place, LENGTH);
+    }
+
+    #[test]
+    fn only_logs_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["000010.log", "000002.log", "000002.tail", "notes.log", "000003"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(LogReader::new(folder.path()).iterations().unwrap(), [2, 10]);
+    }
+}

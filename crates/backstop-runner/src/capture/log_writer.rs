@@ -180,3 +180,88 @@ pub(super) const RING_EXTENSION: &str = "tail";
 impl Limits {
     pub const USUAL: Self = Self { first: 8 << 20, last: 56 << 20 };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::super::log::LogReader;
+    use super::*;
+
+    const SMALL: Limits = Limits { first: 1_000, last: 5_000 };
+
+    /// A byte for each place, so that what is read can be told from what was written.
+    fn stream(length: usize) -> Vec<u8> {
+        (0..length).map(|place| b'a' + (place % 23) as u8).collect()
+    }
+
+    fn read(folder: &Path) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        LogReader::new(folder).open(1).unwrap().read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// What is kept of a stream of this length.
+    fn kept(length: usize) -> (Vec<u8>, u64) {
+        let stream = stream(length);
+        let left_out = length.saturating_sub(6_000);
+        if left_out == 0 {
+            return (stream, 0);
+        }
+        let gap = gap_line(left_out as u64).into_bytes();
+        ([&stream[..1_000], &gap, &stream[length - 5_000..]].concat(), left_out as u64)
+    }
+
+    #[test]
+    fn the_first_and_the_last_bytes_are_kept() {
+        for length in [1, 999, 1_000, 1_001, 5_999, 6_000, 6_001, 9_000, 700_000, 2_000_000] {
+            for step in [997, 100_000] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut writer = LogWriter::new(folder.path().join("output"), SMALL);
+                writer.begin(1);
+                for chunk in stream(length).chunks(step) {
+                    assert!(writer.write(chunk).is_none());
+                }
+                let (expected, left_out) = kept(length);
+                // Before the end, as a reader sees it after a crash, and after it.
+                assert!(read(&writer.folder) == expected, "{length} before the end");
+                let (counted, error) = writer.end();
+                assert!(error.is_none());
+                assert_eq!(counted, left_out);
+                assert!(read(&writer.folder) == expected, "{length} after the end");
+                assert!(!ring_path(&writer.folder, 1).exists());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_crash_left_is_joined_by_the_next_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL);
+        writer.begin(1);
+        assert!(writer.write(&stream(50_000)).is_none());
+        drop(writer);
+        // It had begun to join.
+        let mut log = OpenOptions::new().append(true).open(log_path(folder.path(), 1)).unwrap();
+        log.write_all(b"half of a join").unwrap();
+        let (expected, _) = kept(50_000);
+        assert!(read(folder.path()) == expected);
+        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL);
+        assert!(!ring_path(folder.path(), 1).exists());
+        assert!(read(folder.path()) == expected);
+        // The same iteration once more: nothing is lost.
+        writer.begin(1);
+        assert!(writer.write(b"again\n").is_none());
+        assert!(writer.end().1.is_none());
+        assert!(read(folder.path()) == [expected.as_slice(), b"again\n"].concat());
+    }
+
+    #[test]
+    fn a_silent_iteration_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = LogWriter::new(folder.path().join("output"), SMALL);
+        writer.begin(1);
+        assert!(writer.end().1.is_none());
+        assert!(!folder.path().join("output").exists());
+    }
+}

@@ -60,18 +60,19 @@ impl Connection {
         let mut line = Vec::new();
         loop {
             line.clear();
-            tokio::select! {
+            let read = tokio::select! {
                 // A line that has come is answered, even as the run ends.
                 biased;
-                read = read_line(&mut self.lines, &mut line) => match read? {
-                    Line::Whole => {}
-                    Line::End => return Ok(()),
-                    Line::TooLong => {
-                        let message = format!("a line may have {} MiB at most", LONGEST_LINE >> 20);
-                        return self.write(&error_line(&message)).await;
-                    }
-                },
-                _ = self.closing.wait_for(|closing| *closing) => return Ok(()),
+                read = read_line(&mut self.lines, &mut line) => read?,
+                () = closed(&mut self.closing) => return Ok(()),
+            };
+            match read {
+                Line::Whole => {}
+                Line::End => return Ok(()),
+                Line::TooLong => {
+                    let message = format!("a line may have {} MiB at most", LONGEST_LINE >> 20);
+                    return self.write(&error_line(&message)).await;
+                }
             }
             let text = line.trim_ascii();
             if text.is_empty() {
@@ -115,23 +116,23 @@ impl Connection {
         self.write(r#"{"watching":true}"#).await?;
         let mut nothing = [0; 64];
         loop {
-            tokio::select! {
+            let event = tokio::select! {
                 biased;
-                event = events.recv() => match event {
-                    Ok(line) => self.write(&line).await?,
-                    Err(broadcast::error::RecvError::Closed) => return Ok(()),
-                    Err(broadcast::error::RecvError::Lagged(missed)) => {
-                        let message = format!("too slow to watch: {missed} events were missed");
-                        return self.write(&error_line(&message)).await;
-                    }
-                },
+                event = events.recv() => event,
                 // What a watcher still sends is of no interest; that it left is.
-                read = self.lines.read(&mut nothing) => if read? == 0 { return Ok(()) },
-                _ = self.closing.wait_for(|closing| *closing) => {
-                    while let Ok(line) = events.try_recv() {
-                        self.write(&line).await?;
-                    }
-                    return Ok(());
+                read = self.lines.read(&mut nothing) => match read? {
+                    0 => return Ok(()),
+                    _ => continue,
+                },
+                // Everything that was to be told has been.
+                () = closed(&mut self.closing) => return Ok(()),
+            };
+            match event {
+                Ok(line) => self.write(&line).await?,
+                Err(broadcast::error::RecvError::Closed) => return Ok(()),
+                Err(broadcast::error::RecvError::Lagged(missed)) => {
+                    let message = format!("too slow to watch: {missed} events were missed");
+                    return self.write(&error_line(&message)).await;
                 }
             }
         }
@@ -143,6 +144,12 @@ impl Connection {
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
+}
+
+/// Waits until the run takes no more requests.
+pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
+    // An error is a server that is gone, which comes to the same.
+    let _ = closing.wait_for(|closing| *closing).await;
 }
 
 /// Hands a request to the one who owns the run, and waits until what it caused is on disk.

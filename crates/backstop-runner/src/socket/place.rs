@@ -33,7 +33,11 @@ impl Place {
             .filter(|path| path.is_absolute())
             .map(|path| path.join("backstop"));
         let own = std::env::temp_dir().join(format!("backstop-{}", user()));
-        runtime.into_iter().chain([own]).map(|base| Self { path: base.join(run.as_str()) }).collect()
+        runtime
+            .into_iter()
+            .chain([own])
+            .map(|base| Self { path: base.join(run.as_str()) })
+            .collect()
     }
 
     /// Makes the directory in the first place that will have it.

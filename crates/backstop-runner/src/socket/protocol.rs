@@ -96,8 +96,8 @@ impl Reply {
 /// A decision as it is sent: the object of the specification, with the event's number and the exit
 /// code of a command that ends with it.
 pub fn decision_line(decision: &Decision, exit_code: u8, seq: Option<u64>) -> String {
-    let mut line = serde_json::to_value(decision)
-        .expect("a decision has only string keys and finite numbers");
+    let mut line =
+        serde_json::to_value(decision).expect("a decision has only string keys and finite numbers");
     line["exit_code"] = exit_code.into();
     if let Some(seq) = seq {
         line["seq"] = seq.into();
@@ -177,13 +177,13 @@ pub fn read_report(line: &[u8]) -> Result<What, Refusal> {
 pub fn read_operation(line: &[u8]) -> Result<What, Refusal> {
     let value: Json = serde_json::from_slice(line)
         .map_err(|error| Refusal::unclear(format!("this is not JSON: {error}")))?;
-    let name = value.get("do").and_then(Json::as_str).unwrap_or_default();
+    let name = value.get("do").and_then(Json::as_str).unwrap_or_default().to_owned();
     if name == "event" {
         let inner = value.get("event").unwrap_or(&Json::Null);
         return event(inner.to_string().as_bytes()).map(|event| What::Event(Box::new(event)));
     }
-    if !ORDERS.contains(&name) {
-        let hint = match nearest(name, ORDERS.iter().copied()) {
+    if !ORDERS.contains(&name.as_str()) {
+        let hint = match nearest(&name, ORDERS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", ORDERS.join(", ")),
         };
@@ -254,8 +254,18 @@ mod tests {
     #[test]
     fn every_event_type_is_the_childs_the_scripts_or_our_own() {
         let own = [
-            "run_started", "raised", "signal", "asked", "answered", "recovered", "decision",
-            "held", "released", "halted", "resumed", "noted",
+            "run_started",
+            "raised",
+            "signal",
+            "asked",
+            "answered",
+            "recovered",
+            "decision",
+            "held",
+            "released",
+            "halted",
+            "resumed",
+            "noted",
         ];
         for name in EventKind::TYPE_NAMES {
             let lists = [&REPORTABLE[..], &OBSERVABLE[..], &own[..]];

@@ -31,7 +31,8 @@ pub struct Settings {
     pub durable: Durable,
     /// Every journalled event as its line. A watcher who is too slow for its capacity is dropped.
     pub journalled: broadcast::Sender<Arc<str>>,
-    /// Whether a process is inside the supervised tree, and so may not operate.
+    /// Whether a process is inside the supervised tree, and so may not operate: the run is one of
+    /// [`crate::ancestry::runs`].
     pub is_supervised: Arc<dyn Fn(u32) -> bool + Send + Sync>,
 }
 
@@ -142,12 +143,13 @@ async fn accept(
     mut closing: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let told = closing.clone();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < most => {
                     let serving =
-                        connection::serve(stream, door, Arc::clone(&settings), closing.clone());
+                        connection::serve(stream, door, Arc::clone(&settings), told.clone());
                     connections.spawn(serving);
                 }
                 Ok((stream, _)) => connection::turn_away(&stream),
@@ -155,7 +157,7 @@ async fn accept(
                 Err(_) => tokio::time::sleep(AFTER_ACCEPT_ERROR).await,
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            _ = closing.wait_for(|closing| *closing) => break,
+            () = connection::closed(&mut closing) => break,
         }
     }
     while connections.join_next().await.is_some() {}

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use backstop_core::event::Event;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::*;
 
 /// A server whose dispatcher notes what it is asked and answers with numbers.
 struct Fixture {
-    runtime: Runtime,
+    runtime: Background,
     server: Option<Server>,
     place: Place,
     heard: Arc<Mutex<Vec<(Source, What)>>>,
@@ -32,9 +32,7 @@ impl Fixture {
     }
 
     fn with(is_supervised: fn(u32) -> bool) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.unwrap();
+        let runtime = Background::new();
         let folder = tempfile::tempdir().unwrap();
         let place = Place::at(folder.path().join("backstop/RUN")).unwrap();
         let (requests, mut asked) = mpsc::channel::<Request>(16);
@@ -57,7 +55,7 @@ impl Fixture {
         };
         let notes = Arc::clone(&heard);
         let numbers = AtomicU64::new(0);
-        runtime.spawn(async move {
+        runtime.handle.spawn(async move {
             while let Some(Request { from, what, reply }) = asked.recv().await {
                 let stores = matches!(what, What::Event(_));
                 notes.lock().unwrap().push((from, what));
@@ -67,7 +65,7 @@ impl Fixture {
             }
         });
         let server = {
-            let _inside = runtime.enter();
+            let _inside = runtime.handle.enter();
             Some(Server::start(settings).unwrap())
         };
         Self { runtime, server, place, heard, durable, journalled, _folder: folder }
@@ -83,6 +81,22 @@ impl Fixture {
 
     fn heard(&self) -> Vec<(Source, What)> {
         self.heard.lock().unwrap().clone()
+    }
+}
+
+/// A runtime that a thread of its own drives, so that tests may wait as clients do.
+struct Background {
+    handle: Handle,
+    _until_dropped: oneshot::Sender<()>,
+}
+
+impl Background {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let handle = runtime.handle().clone();
+        let (sender, dropped) = oneshot::channel::<()>();
+        std::thread::spawn(move || runtime.block_on(dropped));
+        Self { handle, _until_dropped: sender }
     }
 }
 
@@ -238,7 +252,7 @@ fn a_watcher_sees_every_event_until_the_run_ends() {
     fixture.journalled.send(r#"{"type":"iteration_started"}"#.into()).unwrap();
     fixture.journalled.send(r#"{"type":"halted"}"#.into()).unwrap();
     let server = fixture.server.take().unwrap();
-    fixture.runtime.block_on(server.finish(Duration::from_secs(30)));
+    fixture.runtime.handle.block_on(server.finish(Duration::from_secs(30)));
     let lines: Vec<_> = watching.map(Result::unwrap).collect();
     assert_eq!(lines, [r#"{"type":"iteration_started"}"#, r#"{"type":"halted"}"#]);
 }
@@ -265,7 +279,7 @@ fn sockets_are_replaced_when_stale_and_removed_at_the_end() {
     assert!(place.report().exists());
     let settings = settings_for(&place);
     let server = {
-        let _inside = fixture.runtime.enter();
+        let _inside = fixture.runtime.handle.enter();
         Server::start(settings).unwrap()
     };
     assert!(Client::report_to(&place.report()).is_ok());
@@ -279,7 +293,7 @@ fn sockets_are_replaced_when_stale_and_removed_at_the_end() {
 fn a_server_that_was_replaced_leaves_the_others_sockets_alone() {
     let fixture = Fixture::new();
     let newer = {
-        let _inside = fixture.runtime.enter();
+        let _inside = fixture.runtime.handle.enter();
         Server::start(settings_for(&fixture.place)).unwrap()
     };
     let place = fixture.place.clone();
@@ -303,8 +317,8 @@ fn settings_for(place: &Place) -> Settings {
 fn whoever_asks_as_the_run_ends_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::at(folder.path().join("backstop/RUN")).unwrap();
-    let runtime = Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let runtime = Background::new();
+    let _inside = runtime.handle.enter();
     // Its dispatcher is gone already.
     let _server = Server::start(settings_for(&place)).unwrap();
     let path: PathBuf = place.report();

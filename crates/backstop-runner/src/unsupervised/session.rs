@@ -140,9 +140,7 @@ impl Session {
 
     pub(super) fn state(&self) -> RunState {
         match &self.halted {
-            Some(state) => {
-                RunState { policy_hash: self.run.policy_hash.clone(), ..state.clone() }
-            }
+            Some(state) => RunState { policy_hash: self.run.policy_hash.clone(), ..state.clone() },
             None => RunState::going_on(self.run.id, self.status, &self.engine),
         }
     }
@@ -209,12 +207,12 @@ pub(super) fn json(state: &RunState) -> Json {
 
 /// The policy as it was pinned.
 fn loaded(stored: &StoredPolicy) -> Result<Policy, StoreError> {
-    Policy::load(stored.json.as_bytes(), Syntax::Json)
-        .map(|loaded| loaded.policy)
-        .map_err(|findings| {
+    Policy::load(stored.json.as_bytes(), Syntax::Json).map(|loaded| loaded.policy).map_err(
+        |findings| {
             let first = findings.first().map_or("", |finding| finding.message.as_str());
             damaged(&format!("policy {}", stored.hash), &first)
-        })
+        },
+    )
 }
 
 fn damaged(what: &str, cause: &dyn std::fmt::Display) -> StoreError {

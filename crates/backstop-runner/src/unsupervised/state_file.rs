@@ -28,5 +28,9 @@ pub(super) async fn replace(
         Err(error) => return Ok(complaint(error)),
     };
     let Some(current) = store.run_fetch(run).await? else { return Ok(None) };
-    Ok(folder.write_state(&current.state).err().and_then(complaint))
+    let text = format!("{:#}\n", current.state);
+    let temporary = folder.path().join(format!(".state.json.{}", std::process::id()));
+    let written =
+        fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, folder.state_file()));
+    Ok(written.err().and_then(complaint))
 }

@@ -41,11 +41,7 @@ pub struct EmitArguments {
     #[command(flatten)]
     pub store: StoreArguments,
     /// The event's type, then its fields as flags
-    #[arg(
-        value_name = "TYPE --FIELD VALUE",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "TYPE --FIELD VALUE", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
 

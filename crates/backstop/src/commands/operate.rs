@@ -1,7 +1,7 @@
 //! What the commands have in common that reach into a run.
 
+use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
-use backstop_runner::supervision;
 use backstop_runner::unsupervised::PinnedPolicy;
 use backstop_store::Run;
 
@@ -11,14 +11,18 @@ use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
 /// Refuses what a supervised process may not do to any run.
-pub fn refuse_if_supervised(command: &str) -> Result<(), Error> {
-    match supervision::of_process(std::process::id()) {
-        Some(run) => Err(Error::Usage(format!(
-            "`backstop {command}` can't be called by what run {run} supervises\n\n\
-             hint: call it from another terminal"
-        ))),
-        None => Ok(()),
+pub fn refuse_if_supervised(opened: &Opened, command: &str) -> Result<(), Error> {
+    for run in ancestry::runs(std::process::id()) {
+        // A script may keep the name of a run there that has no supervisor.
+        let known = opened.wait(opened.store.run_fetch(run))?;
+        if known.is_none_or(|known| known.supervised) {
+            return Err(Error::Usage(format!(
+                "`backstop {command}` can't be called by what run {run} supervises\n\n\
+                 hint: call it from another terminal"
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Gives an order to a run's supervisor: by its socket, else by its inbox.

@@ -15,8 +15,8 @@ use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &RaiseArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    refuse_if_supervised("raise")?;
     let opened = Opened::new(&arguments.store)?;
+    refuse_if_supervised(&opened, "raise")?;
     let run = opened.run(&arguments.run)?;
     let policy = opened.policy(&run)?;
     // All of them are read before the first is raised.

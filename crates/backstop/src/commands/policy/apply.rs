@@ -14,7 +14,6 @@ use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &ApplyArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    refuse_if_supervised("policy apply")?;
     let pinned = pinned(arguments.policy.as_deref(), arguments.preset.as_deref(), terminal)?;
     let is_named = arguments.policy.is_some() || arguments.preset.is_some();
     if !is_named && pinned.text.is_none() {
@@ -24,6 +23,7 @@ pub fn run(arguments: &ApplyArguments, terminal: &mut Terminal) -> Result<u8, Er
         ));
     }
     let opened = Opened::new(&arguments.store)?;
+    refuse_if_supervised(&opened, "policy apply")?;
     let run = opened.run(&arguments.run)?;
     let hash = pinned.policy.hash();
     if hash == run.policy_hash {

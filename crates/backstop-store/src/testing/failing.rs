@@ -1,0 +1,173 @@
+//! A store that fails on demand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
+
+use crate::lease::{Holder, Lease, LeaseRecord};
+use crate::record::{
+    Batch, DecisionRecord, Health, InboxMessage, Run, RunFilter, Snapshot, StoredEvent,
+    StoredPolicy, Unsupervised,
+};
+use crate::{Store, StoreError};
+
+/// Passes calls on to another store, counts them, and fails where it was told to.
+#[derive(Debug)]
+pub struct FailingStore {
+    inner: Arc<dyn Store>,
+    failure: Option<Failure>,
+    calls: AtomicU64,
+}
+
+/// Which call fails, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Counted from 1.
+    pub call: u64,
+    pub kind: FailureKind,
+    /// All later calls fail too.
+    pub lasting: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    Full,
+    Write,
+    Read,
+}
+
+impl FailingStore {
+    pub fn new(inner: Arc<dyn Store>, failure: Option<Failure>) -> Self {
+        Self { inner, failure, calls: AtomicU64::new(0) }
+    }
+
+    /// How many calls there were, the failed ones included.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The store to pass this call on to, unless it is to fail.
+    fn next(&self) -> Result<&dyn Store, StoreError> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        match self.failure {
+            Some(failure) if call == failure.call || failure.lasting && call > failure.call => {
+                Err(failure.kind.error())
+            }
+            _ => Ok(&*self.inner),
+        }
+    }
+}
+
+impl FailureKind {
+    pub const ALL: [Self; 3] = [Self::Full, Self::Write, Self::Read];
+
+    fn error(self) -> StoreError {
+        match self {
+            Self::Full => StoreError::Full("database or disk is full".to_owned()),
+            Self::Write => StoreError::Write("disk I/O error".to_owned()),
+            Self::Read => StoreError::Read("disk I/O error".to_owned()),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FailingStore {
+    async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError> {
+        self.next()?.policy_put(policy).await
+    }
+
+    async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError> {
+        self.next()?.policy_fetch(hash).await
+    }
+
+    async fn run_create(&self, run: &Run) -> Result<(), StoreError> {
+        self.next()?.run_create(run).await
+    }
+
+    async fn run_fetch(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        self.next()?.run_fetch(run).await
+    }
+
+    async fn run_list(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        self.next()?.run_list(filter).await
+    }
+
+    async fn lease_acquire(
+        &self,
+        run: RunId,
+        holder: &Holder,
+        duration: Duration,
+        even_if_held_by: Option<u64>,
+    ) -> Result<Lease, StoreError> {
+        self.next()?.lease_acquire(run, holder, duration, even_if_held_by).await
+    }
+
+    async fn lease_renew(&self, lease: &Lease, duration: Duration) -> Result<(), StoreError> {
+        self.next()?.lease_renew(lease, duration).await
+    }
+
+    async fn lease_release(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.next()?.lease_release(lease).await
+    }
+
+    async fn lease_fetch(&self, run: RunId) -> Result<Option<LeaseRecord>, StoreError> {
+        self.next()?.lease_fetch(run).await
+    }
+
+    async fn append(&self, batch: &Batch) -> Result<(), StoreError> {
+        self.next()?.append(batch).await
+    }
+
+    async fn append_unsupervised(
+        &self,
+        run: RunId,
+        decide: Box<dyn FnOnce(Unsupervised) -> Batch + Send>,
+    ) -> Result<(), StoreError> {
+        self.next()?.append_unsupervised(run, decide).await
+    }
+
+    async fn event_list(
+        &self,
+        run: RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.next()?.event_list(run, after, limit).await
+    }
+
+    async fn snapshot_fetch(&self, run: RunId) -> Result<Option<Snapshot>, StoreError> {
+        self.next()?.snapshot_fetch(run).await
+    }
+
+    async fn decision_list(&self, run: RunId) -> Result<Vec<DecisionRecord>, StoreError> {
+        self.next()?.decision_list(run).await
+    }
+
+    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError> {
+        self.next()?.inbox_post(run, body).await
+    }
+
+    async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
+        self.next()?.inbox_list(lease).await
+    }
+
+    async fn inbox_answer(&self, message: i64, answer: &str) -> Result<(), StoreError> {
+        self.next()?.inbox_answer(message, answer).await
+    }
+
+    async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError> {
+        self.next()?.inbox_answer_fetch(message).await
+    }
+
+    async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
+        self.next()?.run_prune(halted_before).await
+    }
+
+    async fn health(&self) -> Result<Health, StoreError> {
+        self.next()?.health().await
+    }
+}

@@ -81,7 +81,10 @@ impl Watch {
         let (sender, events) = mpsc::channel();
         if let Ok(watching) = Client::connect(run).and_then(Client::watch) {
             std::thread::spawn(move || {
-                watching.map_while(Result::ok).take_while(|line| sender.send(line.clone()).is_ok()).count()
+                watching
+                    .map_while(Result::ok)
+                    .take_while(|line| sender.send(line.clone()).is_ok())
+                    .count()
             });
         }
         let loaded = opened.wait(loading::load(&*opened.store, run))?;
@@ -201,7 +204,9 @@ impl Screen {
     fn columns(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         // The last column is left free: some terminals wrap when it is filled.
-        self.is_terminal.then(|| usize::from(size.ws_col).saturating_sub(1)).filter(|columns| *columns >= 40)
+        self.is_terminal
+            .then(|| usize::from(size.ws_col).saturating_sub(1))
+            .filter(|columns| *columns >= 40)
     }
 
     fn print(&mut self, text: &str) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use backstop_core::policy::LoopSettings;
 use backstop_runner::capture::log::LogReader;
 use backstop_runner::recovery::is_held;
-use backstop_runner::tree::orphans;
+use backstop_runner::tree::{Leftover, orphans};
 use backstop_store::LeaseRecord;
 use owo_colors::Style;
 use serde_json::json;
@@ -108,16 +108,12 @@ fn surroundings(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<
 struct Patient<'a> {
     look: &'a Look,
     lease: Option<LeaseRecord>,
-    orphans: Vec<orphans::Leftover>,
+    orphans: Vec<Leftover>,
     last_lines: Vec<String>,
 }
 
 impl<'a> Patient<'a> {
-    fn examine(
-        opened: &Opened,
-        look: &'a Look,
-        lease: Option<LeaseRecord>,
-    ) -> Result<Self, Error> {
+    fn examine(opened: &Opened, look: &'a Look, lease: Option<LeaseRecord>) -> Result<Self, Error> {
         let is_driven = lease.as_ref().is_some_and(|lease| is_held(lease, look.now));
         // What belongs to a run that somebody supervises is no orphan.
         let orphans = match is_driven || !look.run.supervised {
@@ -141,7 +137,8 @@ impl<'a> Patient<'a> {
             text.push_str(&wrapped(&harmless(&reason.diagnosis), "  "));
         }
         let facts = look.loaded.engine.view().to_json();
-        if let Some(message) = facts["last_error"]["message"].as_str().filter(|text| !text.is_empty())
+        if let Some(message) =
+            facts["last_error"]["message"].as_str().filter(|text| !text.is_empty())
         {
             let category = facts["last_error"]["category"].as_str().unwrap_or("unknown");
             text.push_str(&heading("last error"));
@@ -199,12 +196,12 @@ impl<'a> Patient<'a> {
     fn json(&self) -> serde_json::Value {
         let look = self.look;
         let gauges = gauges(&look.loaded.engine, Duration::ZERO);
-        let nearest = gauges.iter().take(3).map(|gauge| {
-            json!({ "progress": gauge.progress, "words": gauge.words })
-        });
-        let orphans = self.orphans.iter().map(|orphan| {
-            json!({ "pid": orphan.pid, "name": orphan.name })
-        });
+        let nearest = gauges
+            .iter()
+            .take(3)
+            .map(|gauge| json!({ "progress": gauge.progress, "words": gauge.words }));
+        let orphans =
+            self.orphans.iter().map(|orphan| json!({ "pid": orphan.pid, "name": orphan.name }));
         let mut object = json!(look.state);
         object["interrupted"] = look.interrupted.into();
         object["last_error"] = look.loaded.engine.view().to_json()["last_error"].clone();
@@ -227,7 +224,7 @@ fn end_orphans(patient: &Patient<'_>, terminal: &mut Terminal) -> Result<u8, Err
     let grace = settings.and_then(|settings| settings.grace).map(|grace| grace.0);
     let holder = patient.lease.as_ref().map(|lease| &lease.holder);
     let swept = orphans::end(run, holder, grace.unwrap_or(LoopSettings::DEFAULT_GRACE));
-    let names = |left: &[orphans::Leftover]| {
+    let names = |left: &[Leftover]| {
         let named = left.iter().map(|one| format!("{} ({})", one.pid, harmless(&one.name)));
         named.collect::<Vec<_>>().join(", ")
     };

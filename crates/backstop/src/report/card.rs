@@ -109,9 +109,9 @@ impl Card<'_> {
         let values = self.values();
         let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
         let says_the_same = |sentence: &str| {
-            let has_figures = figures.iter().all(|figure| {
-                !figure.is_empty() && sentence.contains(figure.as_str())
-            });
+            let has_figures = figures
+                .iter()
+                .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
             has_figures || (!message.is_empty() && sentence.contains(message))
         };
         let added = reason.diagnosis.split_inclusive(". ").map(str::trim);

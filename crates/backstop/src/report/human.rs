@@ -246,9 +246,10 @@ impl Reporter for Human {
             verification: end.verification,
             interrupted: false,
         };
-        let untold = self.untold.take().map(|told| {
-            painted(&format!("{told}\n"), Style::new().dimmed(), self.colour)
-        });
+        let untold = self
+            .untold
+            .take()
+            .map(|told| painted(&format!("{told}\n"), Style::new().dimmed(), self.colour));
         format!("{}\n{}", untold.unwrap_or_default(), card.show(self.colour))
     }
 }

@@ -92,7 +92,8 @@ const fn kind_name(kind: ProgressKind) -> &'static str {
 fn units(before: &Statistics, now: &Statistics) -> Option<String> {
     let ended = |of: &Statistics| of.units_approved + of.units_rejected + of.units_failed;
     let bad = |of: &Statistics| of.units_rejected + of.units_failed;
-    let (all, bad) = (ended(now).saturating_sub(ended(before)), bad(now).saturating_sub(bad(before)));
+    let (all, bad) =
+        (ended(now).saturating_sub(ended(before)), bad(now).saturating_sub(bad(before)));
     (all > 0).then(|| match bad {
         0 => format!("{all} units"),
         bad => format!("{all} units, {bad} of them bad"),

@@ -61,12 +61,9 @@ fn store(opened: &Opened) -> Finding {
             words: format!("{} is damaged: {}", health.place, health.problems.join("; ")),
             hint: Some("copy it away before anything else, then start with a fresh one".into()),
         },
-        Err(error) => Finding {
-            what: "store",
-            health: Health::Broken,
-            words: error.to_string(),
-            hint: None,
-        },
+        Err(error) => {
+            Finding { what: "store", health: Health::Broken, words: error.to_string(), hint: None }
+        }
     }
 }
 
@@ -123,7 +120,8 @@ fn runs(opened: &Opened) -> Result<Vec<Finding>, Error> {
         }
         let left = orphans::find(run.id, lease.as_ref().map(|lease| &lease.holder));
         if !left.is_empty() {
-            let names: Vec<_> = left.iter().map(|one| format!("{} {}", one.pid, one.name)).collect();
+            let names: Vec<_> =
+                left.iter().map(|one| format!("{} {}", one.pid, one.name)).collect();
             findings.push(Finding {
                 what: "orphans",
                 health: Health::Warning,

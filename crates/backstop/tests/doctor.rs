@@ -48,9 +48,12 @@ fn a_store_that_cannot_be_used_is_a_fault() {
     assert!(ended.stdout.contains("✗ store"), "{}", ended.stdout);
     let test = Test::new();
     test.run(["ls"]).exits(0);
-    let database = test.path().join(".local/state/backstop/backstop.db");
-    std::fs::write(&database, "this is not a database, however long it may be".repeat(200))
-        .unwrap();
+    let folder = test.path().join(".local/state/backstop");
+    for journal in ["backstop.db-wal", "backstop.db-shm"] {
+        let _ = std::fs::remove_file(folder.join(journal));
+    }
+    let garbage = "this is not a database, however long it may be".repeat(200);
+    std::fs::write(folder.join("backstop.db"), garbage).unwrap();
     let ended = test.run(["doctor"]).exits(74);
     assert!(ended.stdout.contains("✗ store"), "{}", ended.stdout);
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);

@@ -32,6 +32,8 @@ fn without_dates(text: &str) -> String {
             let digits = word.chars().all(|each| each.is_ascii_digit() || "-:".contains(each));
             if digits && word.len() == 10 {
                 "YYYY-MM-DD".to_owned()
+            } else if digits && word.len() == 5 && word.contains('-') {
+                "MM-DD".to_owned()
             } else if digits && word.len() == 8 && word.contains(':') {
                 "HH:MM:SS".to_owned()
             } else {
@@ -132,7 +134,8 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
       no progress     █████████████  3 iterations in a row made no progress  ← fired
 
     last decisions
-      YYYY-MM-DD HH:MM:SS  stop      stalled           3 iterations in a row made n…
+      MM-DD HH:MM:SS  stop      stalled           3 iterations in a row made no
+                                                  progress
     "#);
     let coloured = test.run(["--color", "always", "show"]).exits(0).stdout;
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), shown);
@@ -256,10 +259,7 @@ fn old_runs_are_pruned_and_others_are_not() {
     }
     test.run(["show"]).exits(0);
     let log = |run| planted.home.run(run).output().join("000001.log").exists();
-    assert!(
-        test.run(["prune"]).exits(0).stdout.contains("nothing to remove")
-            || test.run(["prune"]).exits(0).stdout.contains("has anything to remove")
-    );
+    assert!(test.run(["prune"]).exits(0).stdout.contains("has anything to remove"));
     let dry = test.run(["prune", "--older", "1h", "--dry-run"]).exits(0).stdout;
     assert!(dry.contains("would remove journals and logs of 1 run (5 kB)"), "{dry}");
     assert!(log(old) && !planted.fetch(old).pruned);

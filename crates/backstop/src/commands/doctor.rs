@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::logs::last_lines;
 use super::look::Look;
-use super::show::{last_decisions, minute};
+use super::show::{last_decisions, local_time};
 use crate::args::DoctorArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -175,7 +175,7 @@ impl<'a> Patient<'a> {
                 "process {} on {} is gone; its lease ends {}",
                 holder.pid,
                 holder.host,
-                minute(lease.expires_at)
+                local_time(lease.expires_at)
             ),
         };
         format!("{}  {}\n", heading("supervisor"), harmless(&words))

@@ -144,7 +144,10 @@ impl Card<'_> {
     fn ran(&self) -> String {
         let numbers = &self.state.statistics;
         let active = duration(Duration::from_millis(numbers.active_ms));
-        format!("{} · {active} active", counted(numbers.iterations, "iteration", "iterations"))
+        match numbers.iterations {
+            0 => format!("{active} active"),
+            count => format!("{} · {active} active", counted(count, "iteration", "iterations")),
+        }
     }
 
     /// Tokens and money, each with its limit; nothing where nobody reported any.
@@ -217,19 +220,23 @@ impl Card<'_> {
     /// The next commands, each with what it is good for.
     fn next(&self, colour: bool) -> String {
         let commands = self.commands();
-        let widest = commands.iter().map(|command| command.width()).max().unwrap_or(0);
-        let room = WIDTH.saturating_sub(ROW + widest + 3);
+        // The words stand below each other, beside those commands that leave them room.
+        let fits = |command: &&String| {
+            ROW + command.width() + GAP.width() + good_for(command).width() <= WIDTH
+        };
+        let widest = commands.iter().filter(fits).map(|command| command.width()).max().unwrap_or(0);
         let mut text = String::new();
         for (position, command) in commands.iter().enumerate() {
             let name = if position == 0 { "next" } else { "" };
-            let good_for = good_for(command);
-            let line = match good_for.width() <= room && !good_for.is_empty() {
-                true => format!("{}   {good_for}", columns(command, widest)),
+            let name = painted(&columns(name, ROW - INDENT.len()), Style::new().dimmed(), colour);
+            let words = good_for(command);
+            let room = WIDTH.saturating_sub(ROW + widest + GAP.width());
+            let line = match command.width() <= widest && words.width() <= room {
+                true => format!("{}{GAP}{words}", columns(command, widest)),
                 // A command that is cut or folded can't be copied.
                 false => command.clone(),
             };
-            let name = painted(&columns(name, ROW - INDENT.len()), Style::new().dimmed(), colour);
-            let _ = writeln!(text, "{INDENT}{name}{line}");
+            let _ = writeln!(text, "{INDENT}{name}{}", line.trim_end());
         }
         text
     }
@@ -317,6 +324,7 @@ fn good_for(command: &str) -> &'static str {
 }
 
 const INDENT: &str = "  ";
+const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
 const MOST_COMMANDS: usize = 3;

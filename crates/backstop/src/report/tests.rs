@@ -316,12 +316,12 @@ fn a_pipeline_that_was_rejected_too_often() {
       Reject rate 50% exceeds 30% threshold. Look at the rejected units; the input
       or the acceptance test may be wrong. Then go on with `--raise reject_rate=…`.
 
-      ran        0 iterations · 20s active
+      ran        20s active
       units      2 of 8 approved, 2 rejected, 4 left · 8 attempts
 
       next       backstop resume 4K7Q2M9X --raise reject_rate=0.65
-                 backstop doctor 4K7Q2M9X
-                 backstop logs 4K7Q2M9X                              what it printed
+                 backstop doctor 4K7Q2M9X   why, with the evidence
+                 backstop logs 4K7Q2M9X     what it printed
     ");
 }
 

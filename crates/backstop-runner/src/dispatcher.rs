@@ -14,7 +14,7 @@ use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
-use backstop_core::state::RunStatus;
+use backstop_core::state::{RunState, RunStatus};
 use backstop_store::{Journal, Lease, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
@@ -188,8 +188,14 @@ impl Dispatcher {
                     total_units: self.launch.total_units,
                 });
             }
-            // What came before was journalled by whoever resumed the run.
-            Start::Resumed => {}
+            // What came before was journalled by whoever resumed the run. The file still tells of
+            // the last halt.
+            Start::Resumed => {
+                let state = RunState::going_on(self.run, RunStatus::Running, &self.engine);
+                if let Err(error) = self.folder.write_state(&state) {
+                    self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
+                }
+            }
         }
         let detail = self.tree.containment().as_str().to_owned();
         let seq = self.take(Noted { what: Note::Containment, detail });

@@ -20,7 +20,8 @@ use crate::clock::wall_time;
 use crate::launch::Launch;
 use crate::loading;
 use crate::raise::{self, Raise, RaiseError};
-use crate::tree::{Tree, identity, orphans};
+use crate::tree::identity::{self, Life};
+use crate::tree::{Tree, orphans};
 use crate::unsupervised::PinnedPolicy;
 
 /// What whoever resumes a run wants to be different.

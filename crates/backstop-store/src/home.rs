@@ -82,6 +82,12 @@ impl RunFolder {
         self.path.join("stdin")
     }
 
+    /// One line for every halt of any run of this state directory.
+    pub fn log_of_all_runs(&self) -> PathBuf {
+        let home = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        home.join("backstop.log")
+    }
+
     /// States of the work tree that were seen in this run.
     pub fn seen_trees(&self) -> PathBuf {
         self.path.join("seen-trees")

@@ -8,15 +8,23 @@ mod operate;
 mod report;
 mod run;
 mod store;
+mod views;
 
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
+pub use views::{
+    AttachArguments, DoctorArguments, LogsArguments, LsArguments, PruneArguments, ShowArguments,
+    ShownStatus, StateForm,
+};
 
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
+use views::{
+    ATTACH_EXAMPLES, DOCTOR_EXAMPLES, LOGS_EXAMPLES, LS_EXAMPLES, PRUNE_EXAMPLES, SHOW_EXAMPLES,
+};
 
 /// Runs an autonomous loop and knows when to stop it.
 #[derive(Debug, Parser)]
@@ -62,6 +70,24 @@ pub enum Command {
     /// Raise limits of a run
     #[command(after_help = RAISE_EXAMPLES)]
     Raise(RaiseArguments),
+    /// List runs, newest first
+    #[command(after_help = LS_EXAMPLES)]
+    Ls(LsArguments),
+    /// Show a run: why it stopped, its figures, every limit
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArguments),
+    /// Print what a run has printed
+    #[command(after_help = LOGS_EXAMPLES)]
+    Logs(LogsArguments),
+    /// Watch a run that goes on, until it halts
+    #[command(after_help = ATTACH_EXAMPLES)]
+    Attach(AttachArguments),
+    /// Find out why a run stopped, or whether everything is in place
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArguments),
+    /// Remove logs and journals of old runs
+    #[command(after_help = PRUNE_EXAMPLES)]
+    Prune(PruneArguments),
     /// Decide once, from facts or a file of events
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),

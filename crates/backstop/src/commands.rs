@@ -4,19 +4,26 @@ use crate::args::Command;
 use crate::error::Error;
 use crate::terminal::Terminal;
 
+mod attach;
 mod begin;
 mod check;
 mod completions;
+mod doctor;
 mod emit;
 mod end;
 mod init;
+mod logs;
+mod look;
+mod ls;
 mod operate;
 mod pause;
 mod policy;
+mod prune;
 mod raise;
 mod reasons;
 mod resume;
 mod run;
+mod show;
 mod stop;
 
 /// Runs a command and answers with its exit code.
@@ -30,6 +37,12 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Stop(arguments) => stop::run(&arguments, terminal),
         Command::Pause(arguments) => pause::run(&arguments, terminal),
         Command::Raise(arguments) => raise::run(&arguments, terminal),
+        Command::Ls(arguments) => ls::run(&arguments, terminal),
+        Command::Show(arguments) => show::run(&arguments, terminal),
+        Command::Logs(arguments) => logs::run(&arguments, terminal),
+        Command::Attach(arguments) => attach::run(&arguments, terminal),
+        Command::Doctor(arguments) => doctor::run(&arguments, terminal),
+        Command::Prune(arguments) => prune::run(&arguments, terminal),
         Command::Check(arguments) => check::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),

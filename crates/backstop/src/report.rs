@@ -13,7 +13,8 @@ mod tests;
 
 pub use card::{Card, appearance, shown_command};
 pub use decision::{bars, decision};
-pub use figures::{age, bytes, command_line, dollars, duration, painted, short};
+pub use figures::{age, bytes, dollars, duration, gauges, painted, short};
 pub use human::Human;
+pub use iteration::verified;
 pub use json_lines::JsonLines;
 pub use table::{WIDTH, columns, cut, folded, hanging, wrapped};

@@ -39,6 +39,15 @@ impl Terminal {
         }
     }
 
+    /// Whether standard output shows colour.
+    pub fn colours(&self) -> bool {
+        match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
     /// Whether standard error shows colour.
     pub fn colours_errors(&self) -> bool {
         match self.colour {
@@ -46,6 +55,12 @@ impl Terminal {
             Colour::Never => false,
             Colour::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         }
+    }
+
+    /// How wide standard output is; 80 columns where nobody knows.
+    pub fn columns(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        size.map_or(0, |size| usize::from(size.ws_col)).max(crate::report::WIDTH)
     }
 
     /// Writes what is left and answers with the command's exit code.

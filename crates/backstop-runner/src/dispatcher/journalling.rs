@@ -98,8 +98,6 @@ impl Dispatcher {
     pub(crate) fn mark(&mut self, status: RunStatus) {
         let state = RunState::going_on(self.run, status, &self.engine);
         self.update(status, &state);
-        // Beside the journal, which has it all: nothing is lost if it can't be written.
-        let _ = self.folder.write_state(&state);
     }
 
     pub(crate) fn update(&mut self, status: RunStatus, state: &RunState) {

@@ -29,7 +29,8 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
     let reader = LogReader::new(opened.home.run(run.id).output());
     let iterations = iterations(&reader)?;
     if iterations.is_empty() && !arguments.follow {
-        let why = if run.pruned { "its logs were removed by age" } else { "it has printed nothing" };
+        let why =
+            if run.pruned { "its logs were removed by age" } else { "it has printed nothing" };
         terminal.remark(&format!("run {}: {why}", run.id));
         return Ok(exit_code::OK);
     }
@@ -44,7 +45,9 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
     if arguments.follow {
         follow(&opened, run.id, &reader, &mut print)?;
     } else {
-        let wanted = iterations.iter().filter(|number| arguments.iteration.is_none_or(|only| only == **number));
+        let wanted = iterations
+            .iter()
+            .filter(|number| arguments.iteration.is_none_or(|only| only == **number));
         for number in wanted {
             if iterations.len() > 1 && arguments.iteration.is_none() {
                 print.heading(*number)?;
@@ -71,12 +74,7 @@ pub fn iterations(reader: &LogReader) -> Result<Vec<u64>, Error> {
     }
 }
 
-fn follow(
-    opened: &Opened,
-    run: RunId,
-    reader: &LogReader,
-    print: &mut Print,
-) -> Result<(), Error> {
+fn follow(opened: &Opened, run: RunId, reader: &LogReader, print: &mut Print) -> Result<(), Error> {
     let mut output = reader.follow(0);
     let mut buffer = vec![0; BUFFER];
     let mut ended = false;

@@ -44,16 +44,8 @@ impl Look {
         };
         let decision = loaded.engine.poll_decision(at);
         let state = state(&run, &loaded);
-        let mut look = Self {
-            run,
-            loaded,
-            state,
-            decision,
-            interrupted,
-            now,
-            kept: None,
-            verification: None,
-        };
+        let mut look =
+            Self { run, loaded, state, decision, interrupted, now, kept: None, verification: None };
         look.read_end_of_journal(opened)?;
         Ok(look)
     }

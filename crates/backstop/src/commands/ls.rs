@@ -15,7 +15,9 @@ use super::look;
 use crate::args::{LsArguments, ShownStatus};
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{age, appearance, columns, cut, dollars, duration, painted, short, shown_command};
+use crate::report::{
+    age, appearance, columns, cut, dollars, duration, painted, short, shown_command,
+};
 use crate::sanitise::harmless;
 use crate::store::{Opened, here};
 use crate::terminal::Terminal;
@@ -53,7 +55,8 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
     let mut statuses: Vec<_> = arguments.status.iter().flat_map(|status| stored(*status)).collect();
     statuses.dedup();
     // Who is interrupted is not known to the store, so what is left of these is counted here.
-    let counts_here = statuses.contains(&RunStatus::Running) || statuses.contains(&RunStatus::Paused);
+    let counts_here =
+        statuses.contains(&RunStatus::Running) || statuses.contains(&RunStatus::Paused);
     let filter = RunFilter {
         prefix: None,
         cwd: (!arguments.all).then(|| here().to_string_lossy().into_owned()),
@@ -138,7 +141,8 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
         }
         format!("{line}{}", cut(last, rest)).trim_end().to_owned()
     };
-    let heads = line(&HEADS.map(str::to_owned), if with_directory { "where, what" } else { "what" });
+    let heads =
+        line(&HEADS.map(str::to_owned), if with_directory { "where, what" } else { "what" });
     let mut text = painted(&heads, Style::new().dimmed(), true) + "\n";
     for (row, cells) in rows.iter().zip(&cells) {
         let command = shown_command(&row.run.command, rest);

@@ -55,7 +55,8 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
         "{}",
         match (count, arguments.dry_run) {
             (0, _) => format!("no run halted more than {older} ago has anything to remove"),
-            (_, true) => format!("would remove journals and logs of {count} {what} ({})", bytes(freed)),
+            (_, true) =>
+                format!("would remove journals and logs of {count} {what} ({})", bytes(freed)),
             (_, false) => format!("removed journals and logs of {count} {what} ({})", bytes(freed)),
         }
     )?;

@@ -1,8 +1,11 @@
 //! `backstop show`: one run, with every limit and the last decisions.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
+use backstop_core::id::RunId;
 use backstop_core::state::RunState;
+use backstop_core::time::Timestamp;
 use backstop_store::DecisionRecord;
 use owo_colors::OwoColorize as _;
 
@@ -10,7 +13,7 @@ use super::look::Look;
 use crate::args::{ShowArguments, StateForm};
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{self, age, columns, cut, hanging, shown_command};
+use crate::report::{self, age, columns, hanging, shown_command};
 use crate::sanitise::harmless;
 use crate::store::Opened;
 use crate::terminal::Terminal;
@@ -47,7 +50,7 @@ fn object(look: &Look) -> serde_json::Value {
 
 fn page(look: &Look, decisions: &[DecisionRecord]) -> String {
     let run = &look.run;
-    let begun = format!("{} ({})", minute(run.created_at), age(run.created_at, look.now));
+    let begun = format!("{} ({})", local_time(run.created_at), age(run.created_at, look.now));
     let mut text = format!(
         "{}  {}\n{}\n",
         run.id.bold(),
@@ -83,28 +86,23 @@ pub fn last_decisions(decisions: &[DecisionRecord], most: usize) -> String {
         let lead = if text.is_empty() { "\nlast decisions\n" } else { "" };
         let message = harmless(body["message"].as_str().unwrap_or(""));
         let reason = harmless(record.reason.as_deref().unwrap_or(""));
-        let line = format!(
-            "  {}  {}  {}  {message}",
-            minute(record.at),
-            columns(&record.verdict, 8),
-            columns(&reason, 16)
-        );
-        text.push_str(&format!("{lead}{}\n", cut(line.trim_end(), report::WIDTH)));
+        let at = zoned(record.at).strftime("%m-%d %H:%M:%S").to_string();
+        let line = format!("  {at}  {}  {}  ", columns(&record.verdict, 8), columns(&reason, 16));
+        let _ = write!(text, "{lead}{}", hanging(&line, &message));
     }
     text
 }
 
 /// A time to the second, in the machine's zone: `2026-05-04 10:00:00`.
-pub fn minute(at: backstop_core::time::Timestamp) -> String {
-    let zoned = at.to_jiff().to_zoned(jiff::tz::TimeZone::system());
-    zoned.strftime("%Y-%m-%d %H:%M:%S").to_string()
+pub fn local_time(at: Timestamp) -> String {
+    zoned(at).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-fn events(
-    opened: &Opened,
-    run: backstop_core::id::RunId,
-    terminal: &mut Terminal,
-) -> Result<u8, Error> {
+fn zoned(at: Timestamp) -> jiff::Zoned {
+    at.to_jiff().to_zoned(jiff::tz::TimeZone::system())
+}
+
+fn events(opened: &Opened, run: RunId, terminal: &mut Terminal) -> Result<u8, Error> {
     let mut after = 0;
     loop {
         let events = opened.wait(opened.store.event_list(run, after, PAGE))?;

@@ -76,7 +76,56 @@ impl Card<'_> {
             );
         }
         let Some(reason) = &self.state.stop_reason else { return String::new() };
-        wrapped(&harmless(&sentences(reason, self.state.run_status)), INDENT)
+        let words = match self.unmetered() {
+            true => format!(
+                "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
+                 or set `[limits] unmetered = \"allow\"` and apply the policy.",
+                reason.message.trim_end_matches('.')
+            ),
+            false => self.sentences(reason),
+        };
+        wrapped(&harmless(&words), INDENT)
+    }
+
+    /// Whether it is not the limit that was reached, but nobody can tell how far it is.
+    fn unmetered(&self) -> bool {
+        let Some(decision) = self.decision.filter(|_| self.state.stop_reason.is_some()) else {
+            return false;
+        };
+        let winner = decision.rule.as_ref().map(|rule| rule.index);
+        let is_meter = winner.is_some_and(|index| {
+            let when = self.engine.condition(index);
+            matches!(when, Condition::MaxCost(_) | Condition::MaxTokens(_))
+        });
+        is_meter && decision.unknown.iter().any(|rule| Some(rule.rule) == winner)
+    }
+
+    /// The message, and what the diagnosis adds to it in two sentences.
+    fn sentences(&self, reason: &StopReason) -> String {
+        let message = reason.message.trim().trim_end_matches('.');
+        if self.state.run_status == RunStatus::Completed {
+            return format!("{message}.");
+        }
+        let values = self.values();
+        let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
+        let says_the_same = |sentence: &str| {
+            let has_figures = figures
+                .iter()
+                .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
+            has_figures || (!message.is_empty() && sentence.contains(message))
+        };
+        let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
+        let added = added.filter(|sentence| !says_the_same(sentence)).take(2);
+        let said = (!message.is_empty()).then(|| format!("{message}."));
+        said.iter().map(String::as_str).chain(added).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is known of the run, to be filled into texts.
+    fn values(&self) -> Values {
+        match self.decision {
+            Some(decision) => state::values(self.state.run_id, decision, self.engine),
+            None => Values::new(),
+        }
     }
 
     fn figures(&self, colour: bool) -> String {
@@ -95,7 +144,10 @@ impl Card<'_> {
     fn ran(&self) -> String {
         let numbers = &self.state.statistics;
         let active = duration(Duration::from_millis(numbers.active_ms));
-        format!("{} · {active} active", counted(numbers.iterations, "iteration", "iterations"))
+        match numbers.iterations {
+            0 => format!("{active} active"),
+            count => format!("{} · {active} active", counted(count, "iteration", "iterations")),
+        }
     }
 
     /// Tokens and money, each with its limit; nothing where nobody reported any.
@@ -168,17 +220,23 @@ impl Card<'_> {
     /// The next commands, each with what it is good for.
     fn next(&self, colour: bool) -> String {
         let commands = self.commands();
-        let widest = commands.iter().map(|command| command.width()).max().unwrap_or(0);
-        let room = WIDTH.saturating_sub(ROW + widest + 3);
+        // The words stand below each other, beside those commands that leave them room.
+        let fits = |command: &&String| {
+            ROW + command.width() + GAP.width() + good_for(command).width() <= WIDTH
+        };
+        let widest = commands.iter().filter(fits).map(|command| command.width()).max().unwrap_or(0);
         let mut text = String::new();
         for (position, command) in commands.iter().enumerate() {
             let name = if position == 0 { "next" } else { "" };
-            let good_for = good_for(command);
-            let line = match good_for.width() <= room && !good_for.is_empty() {
-                true => format!("{}   {good_for}", columns(command, widest)),
+            let name = painted(&columns(name, ROW - INDENT.len()), Style::new().dimmed(), colour);
+            let words = good_for(command);
+            let room = WIDTH.saturating_sub(ROW + widest + GAP.width());
+            let line = match command.width() <= widest && words.width() <= room {
+                true => format!("{}{GAP}{words}", columns(command, widest)),
+                // A command that is cut or folded can't be copied.
                 false => command.clone(),
             };
-            text.push_str(&row(name, &line, colour));
+            let _ = writeln!(text, "{INDENT}{name}{}", line.trim_end());
         }
         text
     }
@@ -187,13 +245,13 @@ impl Card<'_> {
         let run = short(self.state.run_id);
         let mut commands = Vec::new();
         if let Some(reason) = &self.state.stop_reason {
-            let values = match self.decision {
-                Some(decision) => state::values(self.state.run_id, decision, self.engine),
-                None => Values::new(),
-            };
             let reason = self.engine.policy().reason(&reason.code);
-            commands = reason.next_commands(&values.with("run", &run));
+            commands = reason.next_commands(&self.values().with("run", &run));
             commands.retain(|command| is_there(command));
+            if self.unmetered() {
+                commands.retain(|command| !command.contains(" --raise "));
+                commands.push(format!("backstop policy apply {run}"));
+            }
         }
         let usual: &[&str] = match (self.state.run_status, self.interrupted) {
             (_, true) => &["resume", "doctor", "logs"],
@@ -235,32 +293,16 @@ pub fn shown_command(command: &[String], columns: usize) -> String {
     cut(&harmless(&command_line(command)), columns)
 }
 
-/// The message, and what the diagnosis adds to it in two sentences.
-fn sentences(reason: &StopReason, status: RunStatus) -> String {
-    let message = reason.message.trim().trim_end_matches('.');
-    if status == RunStatus::Completed {
-        return format!("{message}.");
-    }
-    let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
-    let added = added.filter(|sentence| message.is_empty() || !sentence.contains(message)).take(2);
-    let said = (!message.is_empty()).then(|| format!("{message}."));
-    said.iter().map(String::as_str).chain(added).collect::<Vec<_>>().join(" ")
-}
-
 fn row(name: &str, text: &str, colour: bool) -> String {
     // Styled after it was measured: what can't be seen has no width.
     let plain = hanging(&format!("{INDENT}{}", columns(name, ROW - INDENT.len())), text);
-    match name {
-        "" => plain,
-        name => plain.replacen(name, &painted(name, Style::new().dimmed(), colour), 1),
-    }
+    plain.replacen(name, &painted(name, Style::new().dimmed(), colour), 1)
 }
 
-/// Whether a command is one of this program's.
+/// Whether a command can be given: reasons also name those that are still to come.
 fn is_there(command: &str) -> bool {
     let verb = command.split_whitespace().nth(1).unwrap_or("");
-    let root = crate::command();
-    root.find_subcommand(verb).is_some()
+    !TO_COME.contains(&verb)
 }
 
 fn good_for(command: &str) -> &'static str {
@@ -282,6 +324,8 @@ fn good_for(command: &str) -> &'static str {
 }
 
 const INDENT: &str = "  ";
+const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
 const MOST_COMMANDS: usize = 3;
+const TO_COME: [&str; 4] = ["answer", "release", "replay", "report"];

@@ -246,9 +246,10 @@ impl Reporter for Human {
             verification: end.verification,
             interrupted: false,
         };
-        let untold = self.untold.take().map(|told| {
-            painted(&format!("{told}\n"), Style::new().dimmed(), self.colour)
-        });
+        let untold = self
+            .untold
+            .take()
+            .map(|told| painted(&format!("{told}\n"), Style::new().dimmed(), self.colour));
         format!("{}\n{}", untold.unwrap_or_default(), card.show(self.colour))
     }
 }
@@ -312,7 +313,7 @@ fn by(who: &str) -> String {
 }
 
 /// The command in the header; the whole one is in `backstop show`.
-const LONGEST_COMMAND: usize = 40;
+const LONGEST_COMMAND: usize = 56;
 const MOST_STOPS: usize = 9;
 const MOST_INDENT: usize = 9;
 /// An iteration that takes longer deserves a line even if it has nothing to show.

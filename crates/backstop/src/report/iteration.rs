@@ -92,23 +92,23 @@ const fn kind_name(kind: ProgressKind) -> &'static str {
 fn units(before: &Statistics, now: &Statistics) -> Option<String> {
     let ended = |of: &Statistics| of.units_approved + of.units_rejected + of.units_failed;
     let bad = |of: &Statistics| of.units_rejected + of.units_failed;
-    let (all, bad) = (ended(now).saturating_sub(ended(before)), bad(now).saturating_sub(bad(before)));
+    let (all, bad) =
+        (ended(now).saturating_sub(ended(before)), bad(now).saturating_sub(bad(before)));
     (all > 0).then(|| match bad {
         0 => format!("{all} units"),
         bad => format!("{all} units, {bad} of them bad"),
     })
 }
 
-/// What the iteration cost.
+/// What the iteration cost: money where it is known, else tokens.
 fn spent(before: &Statistics, now: &Statistics) -> Option<String> {
     let tokens = now.tokens.saturating_sub(before.tokens);
     let cost = now.cost_usd - before.cost_usd;
-    let parts: Vec<_> = (cost > 0.0)
-        .then(|| dollars(cost))
-        .into_iter()
-        .chain((tokens > 0).then(|| format!("{} tokens", rounded(tokens))))
-        .collect();
-    (!parts.is_empty()).then(|| parts.join(" · "))
+    if cost > 0.0 {
+        Some(dollars(cost))
+    } else {
+        (tokens > 0).then(|| format!("{} tokens", rounded(tokens)))
+    }
 }
 
 /// Those that end programs.

@@ -136,12 +136,24 @@ fn stalled<R: Reporter>(reporter: R) -> Told<R> {
         .after(200, r#"{"type":"tests","counts":{"passed":200,"failed":9},"source":"x"}"#)
         .after(10, r#"{"type":"progress","kind":"tree"}"#)
         .after(0, r#"{"type":"progress","kind":"tests"}"#)
-        .after(0, r#"{"type":"usage","input_tokens":600000,"cache_read_tokens":1600000,"cost_usd":1.5}"#)
-        .after(40, r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":250000}"#)
+        .after(
+            0,
+            r#"{"type":"usage","input_tokens":600000,"cache_read_tokens":1600000,"cost_usd":1.5}"#,
+        )
+        .after(
+            40,
+            r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":250000}"#,
+        )
         .after(0, r#"{"type":"iteration_started","iteration":2}"#)
-        .after(200, r#"{"type":"tests","passed":["a"],"failed":["cache::evicts_oldest"],"source":"x"}"#)
+        .after(
+            200,
+            r#"{"type":"tests","passed":["a"],"failed":["cache::evicts_oldest"],"source":"x"}"#,
+        )
         .after(10, r#"{"type":"usage","output_tokens":12345,"cost_usd":3.8}"#)
-        .after(40, r#"{"type":"iteration_finished","iteration":2,"signal":11,"duration_ms":250000}"#);
+        .after(
+            40,
+            r#"{"type":"iteration_finished","iteration":2,"signal":11,"duration_ms":250000}"#,
+        );
     for number in 3..5 {
         let start = format!(r#"{{"type":"iteration_started","iteration":{number}}}"#);
         let end = format!(
@@ -156,35 +168,34 @@ fn stalled<R: Reporter>(reporter: R) -> Told<R> {
 fn a_run_from_its_header_to_its_card() {
     let text = stalled(plain()).ended(Some("refs/backstop/4K7Q2M9X1BD3F/4"));
     assert!(text.lines().all(|line| line.width() <= 80), "{text}");
-    assert_snapshot!(text, @"
-    backstop 4K7Q2M9X1BD3F  claude -p --output-format stream-json '…
+    assert_snapshot!(text, @r#"
+    backstop 4K7Q2M9X1BD3F  claude -p --output-format stream-json 'do it'
              policy default + 3 flags · containment: sub-reaper
       stops: all tests pass (done) · 100 iterations · 8h · $20
              3 iterations without progress · 15m idle
       note: no rule limits �[31mtime
     ── iteration 1 ─────────────────────────────────────────────────────────────────
-    exit 0 · tests 200 passed, 9 failed · progress: tree, tests
-    $1.50 · 600k tokens · 4m 10s
+    exit 0 · tests 200 passed, 9 failed · progress: tree, tests · $1.50 · 4m 10s
     ── iteration 2 ─────────────────────────────────────────────────────────────────
-    ended by SIGSEGV · tests 1 passed, 1 failed (was 9) · $3.80 · 12.3k tokens
-    4m 10s
+    ended by SIGSEGV · tests 1 passed, 1 failed (was 9) · $3.80 · 4m 10s
     ── iteration 3 ─────────────────────────────────────────────────────────────────
     ── iteration 4 ────────────────────────────────────────────── 3: exit 3, 12ms ──
     4: exit 3, 12ms
 
     ■ stopped: stalled                                          exit 126 · resumable
-      3 iterations in a row made no progress. There was no progress for 3 iterations
-      (limit: 3 iterations). Give the agent a hint with `--note`.
+      3 iterations in a row made no progress. Give the agent a hint with `--note`.
+      If it did get on, tell backstop what counts: `[progress] markers`, `tasks` or
+      `count`.
 
       ran        4 iterations · 8m 22s active
       spent      $5.30 of $20 · 612k tokens (and 1.6M cache reads)
       tests      1 passed, 1 failed (cache::evicts_oldest) · 2 failing runs in a row
       kept       refs/backstop/4K7Q2M9X1BD3F/4
 
-      next       backstop doctor 4K7Q2M9X why, with the evidence
-                 backstop resume 4K7Q2M9X go on where it was
-                 backstop logs 4K7Q2M9X what it printed
-    ");
+      next       backstop doctor 4K7Q2M9X              why, with the evidence
+                 backstop resume 4K7Q2M9X --note "…"   go on, with a hint
+                 backstop logs 4K7Q2M9X                what it printed
+    "#);
 }
 
 #[test]
@@ -218,7 +229,8 @@ fn the_live_block_shows_the_nearest_limits() {
     iteration 7 · 8m 22s · $5.30 · 612k tokens · tests 1/2
     3 of 3 without progress ████████████████   $5.30 of $20 ████▏░░░░░░░░░░░
     ");
-    let waiting = Phase::Waiting { why: "rate limit".into(), left: Some(Duration::from_millis(270_500)) };
+    let waiting =
+        Phase::Waiting { why: "rate limit".into(), left: Some(Duration::from_millis(270_500)) };
     assert_snapshot!(told.block(waiting, 80).join("\n"), @"
     iteration 7 · waiting 4:31 (rate limit) · 8m 22s · $5.30 · 612k tokens
     3 of 3 without progress ████████████████   $5.30 of $20 ████▏░░░░░░░░░░░
@@ -272,7 +284,10 @@ fn a_claim_that_was_refused_and_a_warning_are_said_once() {
         let action = r#"{"type":"action","signature":"cargo build","kind":"action","result_signature":"same"}"#;
         told = told.after(1, action);
     }
-    told = told.after(1, r#"{"type":"noted","what":"claim_refused","detail":"verification failed\n\u001b[2J"}"#);
+    told = told.after(
+        1,
+        r#"{"type":"noted","what":"claim_refused","detail":"verification failed\n\u001b[2J"}"#,
+    );
     let text = told.reporter.remark(&Remark::Warning("no cost was reported".to_owned()));
     told.text.push_str(&text);
     assert_snapshot!(told.text, @"
@@ -289,44 +304,49 @@ fn a_pipeline_that_was_rejected_too_often() {
     let mut told = Told::new(policy, plain())
         .after(0, r#"{"type":"run_started","run":"4K7Q2M9X1BD3F","total_units":8}"#);
     for (index, status) in ["approved", "rejected", "approved", "rejected"].iter().enumerate() {
-        let unit = format!(r#"{{"type":"unit","id":"f{index}","index":{index},"status":"{status}","attempts":2}}"#);
+        let unit = format!(
+            r#"{{"type":"unit","id":"f{index}","index":{index},"status":"{status}","attempts":2}}"#
+        );
         told = told.after(5, &unit);
     }
     told.text.clear();
     assert_snapshot!(told.ended(None), @"
 
     ■ stopped: reject_rate                                       exit 42 · resumable
-      Reject rate 50% exceeds 30% threshold. The reject rate is 50% (limit: 30%).
-      Look at the rejected units; the input or the acceptance test may be wrong.
+      Reject rate 50% exceeds 30% threshold. Look at the rejected units; the input
+      or the acceptance test may be wrong. Then go on with `--raise reject_rate=…`.
 
-      ran        0 iterations · 20s active
+      ran        20s active
       units      2 of 8 approved, 2 rejected, 4 left · 8 attempts
 
-      next       backstop doctor 4K7Q2M9X why, with the evidence
-                 backstop resume 4K7Q2M9X go on where it was
-                 backstop logs 4K7Q2M9X what it printed
+      next       backstop resume 4K7Q2M9X --raise reject_rate=0.65
+                 backstop doctor 4K7Q2M9X   why, with the evidence
+                 backstop logs 4K7Q2M9X     what it printed
     ");
 }
 
 #[test]
 fn a_limit_that_could_not_be_metered() {
-    let told = Told::new(POLICY, plain())
-        .after(0, r#"{"type":"iteration_started","iteration":1}"#)
-        .after(9, r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":9000}"#);
-    assert_snapshot!(told.ended(None), @"
+    let told =
+        Told::new(POLICY, plain()).after(0, r#"{"type":"iteration_started","iteration":1}"#).after(
+            9,
+            r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":9000}"#,
+        );
+    assert_snapshot!(told.ended(None), @r#"
     ── iteration 1 ─────────────────────────────────────────────────────────────────
     exit 0 · 9s
 
     ▲ held: cost_limit                                          exit 128 · resumable
-      No cost was reported for the last iteration. Spent: $0.00 of $20.00. Buy more
-      with `--raise cost_usd=…` or `[limits] cost_usd`.
+      No cost was reported for the last iteration, so the limit can't be held. Let
+      the command report it (`backstop emit usage`), or set `[limits] unmetered =
+      "allow"` and apply the policy.
 
       ran        1 iteration · 9s active
 
-      next       backstop doctor 4K7Q2M9X why, with the evidence
-                 backstop resume 4K7Q2M9X go on where it was
-                 backstop logs 4K7Q2M9X what it printed
-    ");
+      next       backstop policy apply 4K7Q2M9X   put an edited policy in force
+                 backstop doctor 4K7Q2M9X         why, with the evidence
+                 backstop resume 4K7Q2M9X         go on where it was
+    "#);
 }
 
 #[test]
@@ -335,7 +355,10 @@ fn work_that_is_done() {
         .after(0, r#"{"type":"iteration_started","iteration":1}"#)
         .after(9, r#"{"type":"tests","counts":{"passed":12,"failed":0},"source":"x"}"#)
         .after(1, r#"{"type":"usage","input_tokens":900,"cost_usd":0.004}"#)
-        .after(0, r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":10000}"#);
+        .after(
+            0,
+            r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":10000}"#,
+        );
     assert_snapshot!(told.ended(None), @"
     ── iteration 1 ─────────────────────────────────────────────────────────────────
     exit 0 · tests 12 passed, 0 failed · 10s
@@ -347,8 +370,8 @@ fn work_that_is_done() {
       spent      $0.0040 of $20 · 900 tokens
       tests      12 passed, 0 failed
 
-      next       backstop show 4K7Q2M9X figures and every limit
-                 backstop logs 4K7Q2M9X what it printed
+      next       backstop show 4K7Q2M9X   figures and every limit
+                 backstop logs 4K7Q2M9X   what it printed
     ");
 }
 
@@ -373,9 +396,9 @@ fn an_interrupted_run_says_how_to_go_on() {
       spent      $5.30 of $20 · 612k tokens (and 1.6M cache reads)
       tests      1 passed, 1 failed (cache::evicts_oldest) · 2 failing runs in a row
 
-      next       backstop resume 4K7Q2M9X go on where it was
-                 backstop doctor 4K7Q2M9X why, with the evidence
-                 backstop logs 4K7Q2M9X what it printed
+      next       backstop resume 4K7Q2M9X   go on where it was
+                 backstop doctor 4K7Q2M9X   why, with the evidence
+                 backstop logs 4K7Q2M9X     what it printed
     ");
 }
 

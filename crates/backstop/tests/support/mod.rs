@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 pub mod looping;
+pub mod planted;
 pub mod schema;
 
 /// The time of all decisions that show it.

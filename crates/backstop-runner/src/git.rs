@@ -327,3 +327,37 @@ const QUIET: &[&str] = &[
 
 /// For objects that are removed right away.
 const HURRY: &[&str] = &["core.compression=0", "core.looseCompression=0", "core.fsync=none"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_lead_git_elsewhere_are_taken_away() {
+        let names = ["GIT_DIR", "HOME", "GIT_INDEX_FILE", "NOT_GIT_DIR"].map(OsString::from);
+        let changed = scrubbed(names.into_iter());
+        let removed: Vec<_> = changed.iter().filter(|(_, value)| value.is_none()).collect();
+        let removed: Vec<_> = removed.iter().map(|(name, _)| name.as_os_str()).collect();
+        assert_eq!(removed, ["GIT_DIR", "GIT_INDEX_FILE"]);
+    }
+
+    #[test]
+    fn an_index_is_copied_with_its_age_and_only_when_it_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("index"), folder.path().join("copy"));
+        assert_eq!(copy_if_changed(&from, &to, None).unwrap(), Stamp::Missing);
+        assert!(!to.exists());
+        fs::write(&from, "theirs").unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        File::options().write(true).open(&from).unwrap().set_modified(long_ago).unwrap();
+        let stamp = copy_if_changed(&from, &to, Some(&Stamp::Missing)).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"theirs");
+        assert_eq!(fs::metadata(&to).unwrap().modified().unwrap(), long_ago);
+        fs::write(&to, "ours, with more in it").unwrap();
+        assert_eq!(copy_if_changed(&from, &to, Some(&stamp)).unwrap(), stamp);
+        assert_eq!(fs::read(&to).unwrap(), b"ours, with more in it");
+        fs::write(&from, "newer").unwrap();
+        assert_ne!(copy_if_changed(&from, &to, Some(&stamp)).unwrap(), stamp);
+        assert_eq!(fs::read(&to).unwrap(), b"newer");
+    }
+}

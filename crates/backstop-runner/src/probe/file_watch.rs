@@ -232,3 +232,42 @@ fn is_remote(_folder: &Path) -> bool {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn reading_a_file_is_not_a_change_of_it_nor_is_a_change_of_its_neighbour() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("read"), "text").unwrap();
+        let watch = FileWatch::new();
+        for (question, name) in ["read", "written"].into_iter().enumerate() {
+            watch.arm(question, &ResolvedPath::follow(&root, Path::new(name)).unwrap());
+        }
+        std::fs::read(root.join("read")).unwrap();
+        std::fs::write(root.join("neighbour"), "text").unwrap();
+        // Changes are told in their order: when this one is, the others would have been.
+        std::fs::write(root.join("written"), "text").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let touched = runtime.block_on(async {
+            tokio::time::timeout(Duration::from_secs(60), watch.touched()).await
+        });
+        assert_eq!(touched.unwrap(), BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn what_no_question_needs_any_longer_is_not_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a")).unwrap();
+        let watch = FileWatch::new();
+        watch.arm(0, &ResolvedPath::follow(&root, Path::new("a/file")).unwrap());
+        assert_eq!(lock(&watch.armed).watched, BTreeSet::from([root.clone(), root.join("a")]));
+        watch.arm(0, &ResolvedPath::follow(&root, Path::new("file")).unwrap());
+        assert_eq!(lock(&watch.armed).watched, BTreeSet::from([root]));
+    }
+}

@@ -44,7 +44,7 @@ impl Supervisor {
         let (requests, asked) = mpsc::channel(16);
         handle.spawn(answer_all(asked, Arc::clone(&heard), answer));
         let place = runtime_directory.map(|path| path.join("backstop").join(run.as_str()));
-        let hidden = home.join("sockets").join(run.as_str());
+        let hidden = home.with_file_name("elsewhere").join(run.as_str());
         let place = Place::at(place.unwrap_or(hidden)).expect("a place");
         let settings = Settings {
             place: place.clone(),

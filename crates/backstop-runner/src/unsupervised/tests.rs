@@ -25,7 +25,8 @@ impl Fixture {
         let home = Home::new(folder.path());
         let store = runtime.block_on(open(&Location::Embedded(home.clone()))).unwrap();
         let launch = Launch { cwd: folder.path().to_owned(), ..Launch::default() };
-        let begun = begin(&*store, &home, &pinned(policy), &launch);
+        let policy = pinned(policy);
+        let begun = begin(&*store, &home, &policy, &launch);
         let run = runtime.block_on(begun).unwrap();
         Self { store, home, run, runtime, _folder: folder }
     }

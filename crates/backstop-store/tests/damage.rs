@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +13,8 @@ use backstop_store::testing::sample;
 use backstop_store::{
     Batch, DecisionRecord, Home, Snapshot, SqliteStore, Store, StoreError, StoredEvent,
 };
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
 
 use support::{open, with_lease};
@@ -110,6 +112,26 @@ async fn health_names_what_is_damaged() {
     assert!(!health.problems.is_empty());
 }
 
+#[tokio::test]
+async fn a_missing_event_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let lease = with_lease(&store).await;
+    store.append(&sample::events(&lease, 1..=10)).await.unwrap();
+    let database = Home::new(directory.path()).database();
+    let options = SqliteConnectOptions::new().filename(database);
+    let mut connection = options.connect().await.unwrap();
+    sqlx::query("DELETE FROM events WHERE seq = 5").execute(&mut connection).await.unwrap();
+    for after in [0, 2, 4] {
+        let error = store.event_list(lease.run, after, 100).await.unwrap_err();
+        assert!(matches!(error, StoreError::Damaged(_)), "{error:?}");
+    }
+    assert_eq!(store.event_list(lease.run, 0, 4).await.unwrap().len(), 4);
+    assert_eq!(store.event_list(lease.run, 5, 100).await.unwrap().len(), 5);
+    let problems = store.health().await.unwrap().problems;
+    assert!(problems.len() == 1 && problems[0].contains(lease.run.as_str()), "{problems:?}");
+}
+
 /// A store with a journal, closed, as the bytes of its file.
 struct Sample {
     bytes: Vec<u8>,
@@ -140,13 +162,15 @@ impl Sample {
         let content = Content::read(&store).await.unwrap();
         drop(store);
         let database = Home::new(directory.path()).database();
-        until_closed(&database).await;
+        until_closed(directory.path()).await;
         Self { bytes: fs::read(&database).unwrap(), content }
     }
 
     fn place(&self, bytes: &[u8]) -> TempDir {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(Home::new(directory.path()).database(), bytes).unwrap();
+        let home = Home::new(directory.path());
+        home.run(sample::run_id(0)).create().unwrap();
+        fs::write(home.database(), bytes).unwrap();
         directory
     }
 
@@ -157,15 +181,24 @@ impl Sample {
             Ok(store) => Arc::new(store),
             Err(_) => return false,
         };
-        match Content::read(&store).await {
+        let content = Content::read(&store).await.map(|content| Content {
+            // One that is not found costs time and nothing else.
+            snapshot: content.snapshot.or(self.content.snapshot.clone()),
+            ..content
+        });
+        match content {
             Ok(content) if content == self.content => {}
-            Ok(_) => panic!("{what}: other content was read, and nothing said so"),
+            Ok(content) => panic!(
+                "{what}: nothing said so, but this was read: {:?} {:?}",
+                content.events.len(),
+                content.decisions
+            ),
             Err(_) => return false,
         }
         // Writing must not panic either; it may fail.
         let lease = store.lease_fetch(sample::run_id(0)).await.ok().flatten();
         if let Some(record) = lease {
-            store.append(&sample::events(&record.lease, [5_000])).await.ok();
+            store.append(&sample::events(&record.lease, [1_001])).await.ok();
         }
         true
     }
@@ -186,13 +219,15 @@ async fn refusal(directory: &Path) -> StoreError {
     SqliteStore::open(&Home::new(directory)).await.unwrap_err()
 }
 
-/// Connections close in the background; the last one removes the log.
-async fn until_closed(database: &Path) {
-    let log = PathBuf::from(format!("{}-wal", database.display()));
+/// Connections close in the background, and the last one moves the log into the database, unless
+/// two are last at the same time. Then the next one does it.
+async fn until_closed(directory: &Path) {
+    let log = directory.join("backstop.db-wal");
     let deadline = Instant::now() + Duration::from_secs(60);
     while log.exists() {
         assert!(Instant::now() < deadline, "the database stays open");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        drop(open(directory).await);
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -101,8 +101,7 @@ impl RunFolder {
         self.create()?;
         let mut text = serde_json::to_vec_pretty(state)?;
         text.push(b'\n');
-        // Of one writer at a time: two that finish the same halt don't write into one file.
-        let temporary = self.path.join(format!(".state.json.{}", std::process::id()));
+        let temporary = self.temporary_state();
         let replaced = write_synced(&temporary, &text)
             .and_then(|()| fs::rename(&temporary, self.state_file()))
             .and_then(|()| File::open(&self.path)?.sync_all());
@@ -112,10 +111,15 @@ impl RunFolder {
         replaced
     }
 
+    /// One for each process: two that finish the same halt don't write into one file.
+    fn temporary_state(&self) -> PathBuf {
+        self.path.join(format!(".state.json.{}", std::process::id()))
+    }
+
     /// Reads `state.json`; none if there is none yet.
     ///
     /// # Errors
-    /// Of the file system, or [`io::ErrorKind::InvalidData`] for a file that says something else.
+    /// Of the file system, or of a file that says something else.
     pub fn read_state(&self) -> io::Result<Option<RunState>> {
         match fs::read(self.state_file()) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -138,4 +142,70 @@ fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use backstop_core::state::{ResumeFrom, RunStatus, Statistics};
+
+    use super::*;
+
+    #[test]
+    fn a_state_reads_back_and_is_replaced_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Home::new(directory.path()).run(RunId::new(1, 1));
+        assert_eq!(folder.read_state().unwrap(), None);
+        for status in RunStatus::ALL {
+            folder.write_state(&state(status)).unwrap();
+            assert_eq!(folder.read_state().unwrap(), Some(state(status)));
+        }
+        let names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["state.json"], "nothing else is left behind");
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let mode = fs::metadata(folder.state_file()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_state_that_can_not_be_written_leaves_the_old_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Home::new(directory.path()).run(RunId::new(1, 1));
+        folder.write_state(&state(RunStatus::Running)).unwrap();
+        // In the way of the temporary file.
+        fs::create_dir(folder.temporary_state()).unwrap();
+        folder.write_state(&state(RunStatus::Stopped)).unwrap_err();
+        assert_eq!(folder.read_state().unwrap(), Some(state(RunStatus::Running)));
+    }
+
+    #[test]
+    fn a_state_that_says_something_else_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Home::new(directory.path()).run(RunId::new(1, 1));
+        folder.create().unwrap();
+        for text in ["", "{", "{\"run_id\": 1}"] {
+            fs::write(folder.state_file(), text).unwrap();
+            let error = folder.read_state().unwrap_err();
+            assert!(
+                matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof),
+                "{error:?}"
+            );
+        }
+    }
+
+    fn state(run_status: RunStatus) -> RunState {
+        RunState {
+            run_id: RunId::new(1, 1),
+            run_status,
+            stop_reason: None,
+            stopped_at: None,
+            resumable: true,
+            resume_from: ResumeFrom::default(),
+            statistics: Statistics::default(),
+            policy_hash: "5f2a".to_owned(),
+        }
+    }
 }

@@ -37,6 +37,9 @@ pub use sqlite::SqliteStore;
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Keeps a policy by its hash. The same one again changes nothing.
+    ///
+    /// Like a run's creation, leases and messages it survives the death of the process at once, but
+    /// a power cut only with the next append: without one it means nothing.
     async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError>;
 
     async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError>;
@@ -69,7 +72,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn lease_fetch(&self, run: RunId) -> Result<Option<LeaseRecord>, StoreError>;
 
     /// Appends to a journal, and whatever goes with it, in one transaction that is on disk when
-    /// this returns. All or nothing. [`StoreError::Fenced`] if the writer's epoch is over.
+    /// this returns. All or nothing. [`StoreError::Fenced`] if the writer's epoch is over. Events
+    /// are numbered from 1 without a gap; what does not follow the last one is refused.
     async fn append(&self, batch: &Batch) -> Result<(), StoreError>;
 
     /// Appends to the journal of a run that has no supervisor, in one immediate transaction:
@@ -81,7 +85,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         decide: Box<dyn FnOnce(Unsupervised) -> Batch + Send>,
     ) -> Result<(), StoreError>;
 
-    /// Events after a sequence number, in order.
+    /// Events after a sequence number, in order and without a gap.
     async fn event_list(
         &self,
         run: RunId,

@@ -1,6 +1,5 @@
 //! Which store a name means.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{Home, SqliteStore, Store, StoreError};
@@ -18,16 +17,22 @@ impl Location {
     /// # Errors
     /// A URL of an engine that this build does not have.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
-        if let Some(path) = text.strip_prefix("sqlite://") {
-            return Ok(Self::Embedded(Home::new(PathBuf::from(path))));
+        let path = match text.split_once("://") {
+            None => text,
+            Some(("sqlite", path)) => path,
+            // What follows may hold a password.
+            Some((scheme, _)) => {
+                return Err(StoreError::Location {
+                    place: format!("{scheme}://…"),
+                    why: format!("this build has no engine for `{scheme}`; name a directory"),
+                });
+            }
+        };
+        if path.is_empty() {
+            let why = "it names no directory".to_owned();
+            return Err(StoreError::Location { place: text.to_owned(), why });
         }
-        match text.split_once("://") {
-            Some((scheme, _)) => Err(StoreError::Location {
-                place: format!("{scheme}://…"),
-                why: format!("this build has no engine for `{scheme}`"),
-            }),
-            None => Ok(Self::Embedded(Home::new(Path::new(text)))),
-        }
+        Ok(Self::Embedded(Home::new(path)))
     }
 
     /// The directory with the runs' files.
@@ -45,5 +50,34 @@ impl Location {
 pub async fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
     match location {
         Location::Embedded(home) => Ok(Arc::new(SqliteStore::open(home).await?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_path_and_a_url_of_one_mean_a_directory() {
+        for (text, path) in [
+            ("/var/lib/b", "/var/lib/b"),
+            ("state", "state"),
+            ("sqlite:///var/lib/b", "/var/lib/b"),
+            ("sqlite://state", "state"),
+        ] {
+            let location = Location::parse(text).unwrap();
+            assert_eq!(location.home().root(), Path::new(path), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_engines_are_refused_without_their_passwords() {
+        let message = Location::parse("postgres://me:secret@host/db").unwrap_err().to_string();
+        assert!(message.contains("postgres") && !message.contains("secret"), "{message}");
+        for text in ["", "sqlite://"] {
+            assert!(Location::parse(text).is_err(), "{text}");
+        }
     }
 }

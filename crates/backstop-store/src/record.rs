@@ -58,7 +58,8 @@ pub struct StoredPolicy {
     pub put_at: Timestamp,
 }
 
-/// An event that is not yet in the journal. Its body is the line of JSON, sequence number and all.
+/// An event that is not yet in the journal. Its body is the one line of JSON, sequence number and
+/// all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
     pub seq: u64,

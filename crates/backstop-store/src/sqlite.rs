@@ -9,6 +9,7 @@ use sqlx::Row as _;
 use tokio::sync::Mutex;
 
 mod append;
+mod events;
 mod fault;
 mod health;
 mod open;
@@ -192,13 +193,8 @@ impl Store for SqliteStore {
         after: u64,
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        let query = sqlx::query(
-            "SELECT seq, body, checksum FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-        )
-        .bind(run.as_str())
-        .bind(number(after))
-        .bind(limit);
-        self.readers.all(query).await
+        let mut connection = self.readers.connection().await.map_err(Fault::of_read)?;
+        events::list(&mut connection, run, after, limit).await.map_err(Fault::of_read)
     }
 
     async fn snapshot_fetch(&self, run: RunId) -> Result<Option<Snapshot>, StoreError> {

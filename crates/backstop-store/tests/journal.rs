@@ -1,5 +1,7 @@
 //! The writer of a supervised run: order, group commits, acknowledgement, failure.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

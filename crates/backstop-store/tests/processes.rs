@@ -2,6 +2,12 @@
 //!
 //! Each process is this test program again, told by a variable what to do.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that can't go on fails, and one that is skipped says why"
+)]
+
 mod support;
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -1,4 +1,4 @@
--- Times are nanoseconds since 1970. A checksum is of the text beside it, seeded with its sequence
+-- Times are nanoseconds since 1970. A checksum is of what stands beside it, seeded with the sequence
 -- number: SQLite notices a damaged page, but not a damaged letter.
 
 CREATE TABLE policies (
@@ -89,6 +89,11 @@ BEGIN
     WHERE NEW.epoch IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM leases
         WHERE run = NEW.run AND epoch = NEW.epoch AND released = 0
+    );
+
+    SELECT RAISE(ABORT, 'an event does not follow the last one of its journal')
+    WHERE NEW.events ->> '$[0][0]' <> 1 + coalesce(
+        (SELECT seq FROM events WHERE run = NEW.run ORDER BY seq DESC LIMIT 1), 0
     );
 
     INSERT INTO events (run, seq, at, kind, body, checksum)

@@ -7,12 +7,12 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::row::{FromRow, checksum};
+use super::row::{FromRow, checksum, checksum_of_decision};
 use super::writer::{Durability, Patience, Writer};
-use super::{json, number};
+use super::{events, json, number};
 use crate::StoreError;
 use crate::lease::LeaseRecord;
-use crate::record::{Batch, Run, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer as By};
+use crate::record::{Batch, Run, Snapshot, StoredPolicy, Unsupervised, Writer as By};
 
 /// What a caller makes of a run that nobody supervises.
 pub type Decide = Box<dyn FnOnce(Unsupervised) -> Batch + Send>;
@@ -110,14 +110,8 @@ async fn read(
     let policy = StoredPolicy::from_row(&policy.fetch_one(&mut *connection).await?)?;
     let snapshot: Option<Snapshot> =
         one(connection, "SELECT seq, facts, checksum FROM snapshots WHERE run = ?1", run).await?;
-    let rows = sqlx::query(
-        "SELECT seq, body, checksum FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq",
-    )
-    .bind(run.as_str())
-    .bind(number(snapshot.as_ref().map_or(0, |snapshot| snapshot.seq)))
-    .fetch_all(&mut *connection)
-    .await?;
-    let events = rows.iter().map(StoredEvent::from_row).collect::<Result<_, _>>()?;
+    let after = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq);
+    let events = events::list(connection, run, after, u32::MAX).await?;
     Ok(Some(Unsupervised { run: known, policy, snapshot, events }))
 }
 
@@ -136,6 +130,13 @@ fn statement(
     epoch: Option<u64>,
     batch: &Batch,
 ) -> Result<Query<'static, Sqlite, SqliteArguments>, StoreError> {
+    // That the first one follows what is there is checked in the database.
+    if batch.events.windows(2).any(|pair| pair[0].seq.checked_add(1) != Some(pair[1].seq)) {
+        return Err(StoreError::Write("events do not follow each other".to_owned()));
+    }
+    if batch.events.iter().any(|event| event.body.contains('\n')) {
+        return Err(StoreError::Write("an event must be a single line".to_owned()));
+    }
     let events: Vec<_> = (batch.events.iter())
         .map(|event| {
             let sum = checksum(event.seq, &event.body);
@@ -146,7 +147,7 @@ fn statement(
         .map(|decision| {
             let (reason, policy_hash) = (&decision.reason, &decision.policy_hash);
             let at = decision.at.as_nanos();
-            let sum = checksum(decision.seq, &decision.body);
+            let sum = checksum_of_decision(decision);
             (decision.seq, at, &decision.verdict, reason, policy_hash, &decision.body, sum)
         })
         .collect();

@@ -17,7 +17,11 @@ pub struct Fault {
 impl Fault {
     /// A column holds what nobody can have written there.
     pub fn of_content(column: &str, content: &dyn Display) -> Self {
-        Self { code: Some(CORRUPT), text: format!("`{column}` can't be `{content}`") }
+        Self::of_damage(format!("`{column}` can't be `{content}`"))
+    }
+
+    pub fn of_damage(text: String) -> Self {
+        Self { code: Some(CORRUPT), text }
     }
 
     /// Somebody else is writing; the same may succeed later.
@@ -30,6 +34,10 @@ impl Fault {
         match self.primary() {
             Some(FULL) => StoreError::Full(self.text),
             Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged(self.text),
+            Some(BUSY | LOCKED | PROTOCOL) => StoreError::Write(format!(
+                "others have kept it busy for over a minute ({})",
+                self.text
+            )),
             _ => StoreError::Write(self.text),
         }
     }
@@ -37,7 +45,7 @@ impl Fault {
     /// What a write about one run failed with.
     pub fn of_write_for(self, run: RunId) -> StoreError {
         match self.code {
-            Some(CONSTRAINT_TRIGGER) => StoreError::Fenced { run },
+            Some(CONSTRAINT_TRIGGER) if self.text == FENCED => StoreError::Fenced { run },
             Some(CONSTRAINT_FOREIGN_KEY) => StoreError::NoRun(run),
             _ => self.of_write(),
         }
@@ -93,6 +101,9 @@ impl From<sqlx::Error> for Fault {
         }
     }
 }
+
+/// What the trigger says when the writer's epoch is over.
+const FENCED: &str = "fenced";
 
 /// Result codes: <https://www.sqlite.org/rescode.html>.
 const BUSY: i32 = 5;

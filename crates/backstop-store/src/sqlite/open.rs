@@ -81,10 +81,11 @@ fn keep_private(database: &Path) {
     }
 }
 
-/// An empty file would be taken for a new database. If there are runs, it was a full one.
+/// An empty file would be taken for a new database (by SQLite also one of a single byte). If there
+/// are runs, it was a full one.
 fn refuse_emptied(home: &Home, database: &Path) -> Result<(), StoreError> {
     let has_runs = fs::read_dir(home.runs()).is_ok_and(|mut entries| entries.next().is_some());
-    if has_runs && fs::metadata(database).is_ok_and(|data| data.len() == 0) {
+    if has_runs && fs::metadata(database).is_ok_and(|data| data.len() <= 1) {
         return Err(StoreError::Damaged(format!("`{}` is empty", database.display())));
     }
     Ok(())

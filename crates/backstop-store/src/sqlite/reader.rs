@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::SqlitePool;
+use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow};
 
@@ -29,6 +30,10 @@ impl Readers {
             .test_before_acquire(false)
             .connect_lazy_with(options.pragma("query_only", "ON"));
         Self { pool }
+    }
+
+    pub async fn connection(&self) -> Result<PoolConnection<Sqlite>, Fault> {
+        Ok(self.pool.acquire().await?)
     }
 
     pub async fn all<T: FromRow>(&self, query: Select<'_>) -> Result<Vec<T>, StoreError> {

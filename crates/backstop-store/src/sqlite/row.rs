@@ -11,7 +11,7 @@ use backstop_core::time::Timestamp;
 
 use super::fault::Fault;
 use crate::lease::{Lease, LeaseRecord};
-use crate::record::{DecisionRecord, InboxMessage, Run, Snapshot, StoredEvent, StoredPolicy};
+use crate::record::{DecisionRecord, InboxMessage, Run, Snapshot, StoredPolicy};
 
 /// Something that a query gives, one per row.
 pub trait FromRow: Sized {
@@ -62,31 +62,26 @@ impl FromRow for LeaseRecord {
     }
 }
 
-impl FromRow for StoredEvent {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        let (seq, body) = checked(row, "body")?;
-        Ok(Self { seq, body })
-    }
-}
-
 impl FromRow for Snapshot {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        let (seq, facts) = checked(row, "facts")?;
-        Ok(Self { seq, facts })
+        let snapshot = Self { seq: count(row, "seq")?, facts: row.try_get("facts")? };
+        check(row, snapshot.seq, checksum(snapshot.seq, &snapshot.facts))?;
+        Ok(snapshot)
     }
 }
 
 impl FromRow for DecisionRecord {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        let (seq, body) = checked(row, "body")?;
-        Ok(Self {
-            seq,
+        let decision = Self {
+            seq: count(row, "seq")?,
             at: time(row, "at")?,
             verdict: row.try_get("verdict")?,
             reason: row.try_get("reason")?,
             policy_hash: row.try_get("policy_hash")?,
-            body,
-        })
+            body: row.try_get("body")?,
+        };
+        check(row, decision.seq, checksum_of_decision(&decision))?;
+        Ok(decision)
     }
 }
 
@@ -101,13 +96,18 @@ pub fn checksum(seq: u64, text: &str) -> i64 {
     xxh3_64_with_seed(text.as_bytes(), seq).cast_signed()
 }
 
-/// A text with its sequence number.
-fn checked(row: &SqliteRow, column: &str) -> Result<(u64, String), Fault> {
-    let (seq, text): (_, String) = (count(row, "seq")?, row.try_get(column)?);
-    if row.try_get::<i64, _>("checksum")? != checksum(seq, &text) {
-        return Err(Fault::of_content(column, &format_args!("what is kept for {seq}")));
+/// The same of everything that a decision's row says.
+pub fn checksum_of_decision(decision: &DecisionRecord) -> i64 {
+    let DecisionRecord { seq, at, verdict, reason, policy_hash, body } = decision;
+    let reason = reason.as_deref().unwrap_or_default();
+    checksum(*seq, &format!("{} {verdict} {reason} {policy_hash} {body}", at.as_nanos()))
+}
+
+fn check(row: &SqliteRow, seq: u64, sum: i64) -> Result<(), Fault> {
+    if row.try_get::<i64, _>("checksum")? == sum {
+        return Ok(());
     }
-    Ok((seq, text))
+    Err(Fault::of_damage(format!("what is kept for event {seq} has changed")))
 }
 
 pub fn count(row: &SqliteRow, column: &str) -> Result<u64, Fault> {

@@ -36,6 +36,7 @@ macro_rules! conformance_cases {
             runs_are_filtered_by_directory_status_and_labels,
             what_is_not_there_is_none,
             a_journal_reads_back_in_order_and_in_pages,
+            an_event_that_does_not_follow_is_refused,
             journals_of_other_runs_stay_apart,
             a_batch_is_written_whole,
             a_batch_is_all_or_nothing,

@@ -194,5 +194,16 @@ impl Tree {
     }
 }
 
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // The outer process removes the control group after our end, if it is there to do it.
+        if let Some(group) = &self.control_group
+            && !outer::is_alive()
+        {
+            group.leave();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,11 @@ pub fn pid() -> Option<u32> {
     OUTER.get().map(|outer| outer.pid)
 }
 
+/// Whether there is an outer process and it lives: who loses a parent gets another.
+pub(crate) fn is_alive() -> bool {
+    pid().is_some_and(|outer| std::os::unix::process::parent_id() == outer)
+}
+
 /// Tells the outer process what to look after. Should it have died, the signals say so.
 pub(crate) fn announce(run: RunId, group: Option<&ControlGroup>) {
     tell(&Message::Run(run));

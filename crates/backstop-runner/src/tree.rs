@@ -83,7 +83,7 @@ pub fn containment_available() -> Containment {
 
 /// Everything that this process has started and that came from it.
 ///
-/// Sub-reaping concerns the whole process: there is one tree in a process.
+/// Sub-reaping concerns the whole process: one that [adopts](Tree::adopt) is the only tree in it.
 #[derive(Debug)]
 pub struct Tree {
     run: RunId,
@@ -120,7 +120,15 @@ impl Tree {
             (None, true) => Containment::Subreaper,
             (None, false) => Containment::Group,
         };
-        Ok(Self { run, containment, control_group, owned: Arc::default() })
+        let owned = Arc::new(Owned::new(subreaper));
+        Ok(Self { run, containment, control_group, owned })
+    }
+
+    /// A tree held by process groups alone, which changes nothing about this process. Others may
+    /// have children here, and other trees too: none of that is touched.
+    pub fn of_groups(run: RunId) -> Self {
+        let owned = Arc::new(Owned::new(false));
+        Self { run, containment: Containment::Group, control_group: None, owned }
     }
 
     pub fn containment(&self) -> Containment {
@@ -182,6 +190,17 @@ impl Tree {
                     process::descendants().iter().map(Process::cpu_time_with_reaped).sum();
                 process::reaped_cpu_time() + living
             }
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // The outer process removes the control group after our end, if it is there to do it.
+        if let Some(group) = &self.control_group
+            && !outer::is_alive()
+        {
+            group.leave();
         }
     }
 }

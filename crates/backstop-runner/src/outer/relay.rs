@@ -60,7 +60,6 @@ impl Relay {
     }
 
     /// Waits for the inner process, ends what it left behind, and ends as it did.
-    #[expect(clippy::exit, reason = "the outer process has nothing else to return to")]
     pub fn run(mut self) -> ! {
         let end = match self.wait() {
             Ok(end) => end,

@@ -53,6 +53,15 @@ impl ControlGroup {
         moved
     }
 
+    /// Moves this process back to where the group was made, and removes the group.
+    pub fn leave(&self) {
+        if let Some(parent) = self.path.parent() {
+            let own = std::process::id().to_string();
+            let _stays_inside = fs::write(parent.join("cgroup.procs"), own);
+            self.remove();
+        }
+    }
+
     /// Whether this process could make a group and move into it: makes one and removes it. Moving
     /// needs the right to write the list of where we are and of where we go.
     pub fn can_be_made() -> bool {

@@ -34,9 +34,16 @@ pub enum Life {
 
 /// Whether a supervisor lives.
 pub fn life(holder: &Holder) -> Life {
+    let (here, there) = (boot_id(), holder.boot_id.as_str());
+    let boot = |id: &str| id.split(NAMESPACE).next().map(str::to_owned);
     if holder.host != host() {
         Life::Elsewhere
-    } else if holder.boot_id == boot_id() && is_alive(holder.pid, holder.start_ticks) {
+    } else if boot(&here) != boot(there) {
+        Life::Dead
+    } else if here != there {
+        // In another container of this machine, where numbers mean others than here.
+        Life::Elsewhere
+    } else if is_alive(holder.pid, holder.start_ticks) {
         Life::Alive
     } else {
         Life::Dead
@@ -53,14 +60,19 @@ pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Names the time since the machine was started: numbers of processes mean nothing beyond it.
+/// Names the time since the machine was started and the namespace that we are in: the numbers of
+/// processes mean nothing beyond them.
 pub fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{}{NAMESPACE}{}", boot.trim(), namespace.display())
 }
 
 fn start_ticks(pid: u32) -> u64 {
     Process::read(pid).map_or(0, |process| process.start_ticks)
 }
+
+const NAMESPACE: &str = " in ";
 
 #[cfg(test)]
 mod tests {
@@ -74,6 +86,9 @@ mod tests {
         assert_eq!(life(&other_start), Life::Dead);
         let other_boot = Holder { boot_id: "before".to_owned(), ..own.clone() };
         assert_eq!(life(&other_boot), Life::Dead);
+        let boot = own.boot_id.split(NAMESPACE).next().unwrap();
+        let other_container = Holder { boot_id: format!("{boot} in pid:[1]"), ..own.clone() };
+        assert_eq!(life(&other_container), Life::Elsewhere);
         let other_host = Holder { host: "elsewhere".to_owned(), ..own };
         assert_eq!(life(&other_host), Life::Elsewhere);
     }

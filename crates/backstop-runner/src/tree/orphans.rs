@@ -24,47 +24,46 @@ pub fn find(run: RunId, holder: Option<&Holder>) -> Vec<Leftover> {
 /// it is called before a runtime or from a thread of its own.
 pub fn end(run: RunId, holder: Option<&Holder>, grace: Duration) -> Swept {
     let group = control_group(run, holder);
-    let mut swept = Swept::default();
     let mut met: BTreeMap<(u32, u64), Leftover> = BTreeMap::new();
+    let mut killed = BTreeSet::new();
+    let mut unkillable = Vec::new();
     let start = Instant::now();
     let mut empty = 0;
     while empty < 2 {
         let left = processes(run, group.as_ref());
-        empty = if left.is_empty() { empty + 1 } else { 0 };
-        if start.elapsed() > grace + TIME_TO_DIE && !left.is_empty() {
-            swept.unkillable = left.iter().map(Leftover::from).collect();
+        if left.is_empty() {
+            empty += 1;
+            continue;
+        }
+        empty = 0;
+        if start.elapsed() > grace + TIME_TO_DIE {
+            unkillable = left.iter().map(Leftover::from).collect();
             break;
         }
         let time_is_up = start.elapsed() >= grace;
+        // A group within a group could hold us too: then each by itself.
         if time_is_up
-            && !left.is_empty()
             && let Some(group) = &group
+            && !group.members().contains(&std::process::id())
         {
-            // One of the run's own could be above us in a group within a group: then each by itself.
-            if !group.members().contains(&std::process::id()) {
-                let _too_old = group.kill();
-            }
+            let _too_old = group.kill();
         }
         for process in &left {
-            let is_new = met.insert((process.pid, process.start_ticks), process.into()).is_none();
+            let identity = (process.pid, process.start_ticks);
+            let is_new = met.insert(identity, process.into()).is_none();
             if time_is_up {
+                killed.insert(identity);
                 signalling::to_process(process, Signal::SIGKILL);
             } else if is_new {
                 signalling::to_process(process, Signal::SIGTERM);
             }
         }
-        if time_is_up {
-            swept.killed = swept.killed.max(left.len());
-        }
-        if !left.is_empty() {
-            thread::sleep(BETWEEN_LOOKS);
-        }
+        thread::sleep(BETWEEN_LOOKS);
     }
     if let Some(group) = &group {
         group.remove();
     }
-    swept.found = met.into_values().collect();
-    swept
+    Swept { found: met.into_values().collect(), killed: killed.len(), unkillable }
 }
 
 fn processes(run: RunId, group: Option<&ControlGroup>) -> Vec<Process> {
@@ -72,13 +71,17 @@ fn processes(run: RunId, group: Option<&ControlGroup>) -> Vec<Process> {
         group.map(ControlGroup::members).unwrap_or_default().into_iter().collect();
     let own: BTreeSet<u32> =
         process::ancestry(std::process::id()).iter().map(|process| process.pid).collect();
-    process::all()
-        .filter(|process| !own.contains(&process.pid) && !process.has_ended())
-        .filter(|process| {
-            members.contains(&process.pid)
-                || process::variable(process.pid, RUN_VARIABLE).as_deref() == Some(run.as_str())
-        })
-        .collect()
+    let mut found: BTreeMap<u32, Process> = BTreeMap::new();
+    for process in process::all() {
+        let is_of_the_run = members.contains(&process.pid)
+            || process::variable(process.pid, RUN_VARIABLE).as_deref() == Some(run.as_str());
+        if is_of_the_run && !own.contains(&process.pid) {
+            // Those that it started may have cleared their environment.
+            let below = process::below(process.pid, &|pid| own.contains(&pid));
+            found.extend(below.into_iter().chain([process]).map(|one| (one.pid, one)));
+        }
+    }
+    found.into_values().filter(|process| !process.has_ended()).collect()
 }
 
 fn control_group(run: RunId, holder: Option<&Holder>) -> Option<ControlGroup> {

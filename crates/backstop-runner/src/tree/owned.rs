@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Children that nobody but their [`super::Child`] may collect, and groups that outlived them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Owned {
     register: Mutex<Register>,
+    /// Whether everything below this process is the tree's. If not, only its groups are.
+    adopts_orphans: bool,
 }
 
 #[derive(Debug, Default)]
@@ -18,6 +20,14 @@ struct Register {
 }
 
 impl Owned {
+    pub fn new(adopts_orphans: bool) -> Self {
+        Self { register: Mutex::default(), adopts_orphans }
+    }
+
+    pub fn adopts_orphans(&self) -> bool {
+        self.adopts_orphans
+    }
+
     pub fn add(&self, pid: u32) {
         self.register().children.insert(pid);
     }

@@ -1,7 +1,7 @@
 //! What the system tells about processes, read from `/proc`. Where there is none, there is nothing
 //! to be found.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::time::Duration;
@@ -112,12 +112,12 @@ pub fn all() -> impl Iterator<Item = Process> {
 
 /// A process and those that it came from, nearest first.
 pub fn ancestry(pid: u32) -> Vec<Process> {
-    let mut found: BTreeMap<u32, ()> = BTreeMap::new();
+    let mut found = BTreeSet::new();
     let mut line = Vec::new();
     let mut next = pid;
     while let Some(process) = Process::read(next) {
         // Numbers may be used again while we read, so that a circle is conceivable.
-        if found.insert(process.pid, ()).is_some() {
+        if !found.insert(process.pid) {
             break;
         }
         next = process.parent;
@@ -151,8 +151,8 @@ pub fn become_subreaper() -> io::Result<bool> {
 
 /// The processor time that this process itself has used.
 pub fn own_cpu_time() -> Duration {
-    Process::read(std::process::id())
-        .map_or(Duration::ZERO, |process| from_ticks(process.own_ticks))
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }
 
 /// The processor time of children that this process has collected, and of those they collected.
@@ -167,7 +167,6 @@ fn from_ticks(ticks: u64) -> Duration {
 }
 
 /// Whether this kernel lists children; few are built without it.
-
 fn lists_children() -> bool {
     fs::exists("/proc/thread-self/children").unwrap_or(false)
 }

@@ -45,6 +45,9 @@ pub fn to_tree(owned: &Owned, signal: Signal, spare: &BTreeSet<u32>) {
     for group in &groups {
         to_group(*group, signal);
     }
+    if !owned.adopts_orphans() {
+        return;
+    }
     // Those who left their groups, one by one; again for those whom they start meanwhile.
     let mut reached = BTreeSet::new();
     for _look in 0..LOOKS {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::wait::{Id, WaitPidFlag};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use super::Signal;
@@ -36,22 +36,24 @@ pub struct Swept {
     pub unkillable: Vec<Leftover>,
 }
 
-/// Descendants that are alive and belong to no living child.
+/// Descendants that are alive and belong to no living child. Where orphans do not come back to us,
+/// those in a group that a child left behind.
 pub fn leftovers(owned: &Owned) -> Vec<Process> {
     reap(owned);
-    if !has_strangers(owned) {
-        return Vec::new();
-    }
-    let mut found = process::below(std::process::id(), &|pid| owned.contains(pid));
+    let mut found = if owned.adopts_orphans() {
+        // One call tells that there is nobody, as nearly always.
+        if waitid(Id::All, LOOK) == Err(Errno::ECHILD) {
+            return Vec::new();
+        }
+        process::below(std::process::id(), &|pid| owned.contains(pid))
+    } else {
+        let groups = owned.abandoned_groups(signalling::group_is_left);
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        process::all().filter(|process| groups.contains(&process.group)).collect()
+    };
     found.retain(|process| !process.has_ended());
-    // Without a sub-reaper orphans are found by their group alone.
-    let groups = owned.abandoned_groups(signalling::group_is_left);
-    if !groups.is_empty() {
-        let known: Vec<u32> = found.iter().map(|process| process.pid).collect();
-        found.extend(process::all().filter(|process| {
-            groups.contains(&process.group) && !process.has_ended() && !known.contains(&process.pid)
-        }));
-    }
     found
 }
 
@@ -120,6 +122,10 @@ impl Sweep {
                     self.swept.unkillable = left.iter().map(Leftover::from).collect();
                     return;
                 }
+                // A group as a whole first: no fork slips through.
+                for group in owned.abandoned_groups(signalling::group_is_left) {
+                    signalling::to_group(group, Signal::SIGKILL);
+                }
                 for process in &left {
                     self.kill_one(process);
                 }
@@ -161,10 +167,12 @@ impl Sweep {
 
 /// Collects orphans that have ended, never a child that somebody waits for.
 pub fn reap(owned: &Owned) {
-    // One call tells that there is nothing to do, as nearly always.
-    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    if !owned.adopts_orphans() {
+        owned.abandoned_groups(signalling::group_is_left).into_iter().for_each(collect_group);
+        return;
+    }
     loop {
-        let ended = match nix::sys::wait::waitid(Id::All, look) {
+        let ended = match waitid(Id::All, LOOK) {
             Ok(status) => match status.pid() {
                 Some(pid) => u32::try_from(pid.as_raw()).ok(),
                 None => return,
@@ -177,31 +185,31 @@ pub fn reap(owned: &Owned) {
             Some(pid) if !owned.contains(pid) => collect(pid),
             // A child that is about to be waited for hides the others from this look.
             _ => {
-                for pid in process::children(std::process::id()) {
-                    if !owned.contains(pid) {
-                        collect(pid);
-                    }
-                }
+                let children = process::children(std::process::id());
+                children.into_iter().filter(|pid| !owned.contains(*pid)).for_each(collect);
                 return;
             }
         }
     }
 }
 
-/// Whether there is anybody but owned children, as far as one call can tell.
-fn has_strangers(owned: &Owned) -> bool {
-    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    nix::sys::wait::waitid(Id::All, look) != Err(Errno::ECHILD)
-        || !owned.abandoned_groups(signalling::group_is_left).is_empty()
-}
-
 fn collect(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         // It may be alive still, or not be ours: then there is nothing to collect.
-        let _status = rustix::process::waitid(WaitId::Pid(pid), options);
+        let _status = rustix::process::waitid(WaitId::Pid(pid), COLLECT);
     }
 }
+
+/// Collects children of ours in a group that nobody waits for any more.
+fn collect_group(group: u32) {
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        while let Ok(Some(_ended)) = rustix::process::waitid(WaitId::Pgid(Some(group)), COLLECT) {}
+    }
+}
+
+const LOOK: WaitPidFlag =
+    WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
+const COLLECT: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 
 const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);

@@ -30,10 +30,11 @@ fn when_the_outer_process_is_killed_the_inner_one_ends_everything() {
     for level in ALL {
         for _round in 0..rounds() {
             let mut contained = Contained::start(level, 5_000, &BUSY);
-            contained.roles();
+            let roles = contained.roles();
             contained.wait_for_supervised(7);
             contained.send(Signal::SIGKILL);
             eventually("everything has gone", || contained.living().is_empty());
+            assert!(!exists(roles.cgroup.as_ref()));
             contained.end();
         }
     }

@@ -67,14 +67,14 @@ impl Contained {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         adjust(&mut command);
-        let mut outer = command.spawn().unwrap();
-        let stderr = BufReader::new(outer.stderr.take().unwrap());
+        let mut outer = command.spawn().expect("the supervisor starts");
+        let stderr = BufReader::new(outer.stderr.take().expect("a pipe"));
         Self { run, marker, outer, stderr }
     }
 
     fn roles(&mut self) -> Roles {
         let mut line = String::new();
-        self.stderr.read_line(&mut line).unwrap();
+        self.stderr.read_line(&mut line).expect("text");
         let words: Vec<&str> = line.trim_end().split(' ').collect();
         let ["inner", inner, "outer", outer, "level", level @ .., "cgroup", cgroup] = &words[..]
         else {
@@ -82,7 +82,7 @@ impl Contained {
         };
         assert_eq!(*outer, self.outer.id().to_string());
         Roles {
-            inner: inner.parse().unwrap(),
+            inner: inner.parse().expect("a number"),
             level: level.join(" "),
             cgroup: (*cgroup != "-").then(|| (*cgroup).to_owned()),
         }
@@ -110,14 +110,15 @@ impl Contained {
 
     /// Waits for its end and takes what it said.
     fn end(mut self) -> Ended {
-        let status = self.outer.wait().unwrap();
+        let status = self.outer.wait().expect("its end");
         // Whoever holds a pipe open would keep us from its end, so the living are counted first.
         let survivors = self.living();
         let mut stdout = String::new();
         let mut stderr = String::new();
         if survivors.is_empty() {
-            self.outer.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-            self.stderr.read_to_string(&mut stderr).unwrap();
+            let mut pipe = self.outer.stdout.take().expect("a pipe");
+            pipe.read_to_string(&mut stdout).expect("text");
+            self.stderr.read_to_string(&mut stderr).expect("text");
         }
         Ended { run: self.run, status, survivors, stdout, stderr }
     }
@@ -168,7 +169,8 @@ fn marked(marker: &str) -> Vec<Process> {
 
 fn send(pid: u32, signal: Signal) {
     // It may have ended a moment ago.
-    let _gone = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
+    let _gone =
+        kill(Pid::from_raw(i32::try_from(pid).expect("numbers of processes are small")), signal);
 }
 
 fn new_run() -> RunId {
@@ -184,7 +186,7 @@ fn rounds() -> u32 {
 
 /// Whether a control group is there.
 fn exists(cgroup: Option<&String>) -> bool {
-    cgroup.is_some_and(|path| fs::exists(path).unwrap())
+    cgroup.is_some_and(|path| fs::exists(path).expect("a path that can be looked at"))
 }
 
 const MARKER: &str = "CONTAINMENT_MARKER";

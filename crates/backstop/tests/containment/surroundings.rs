@@ -50,27 +50,23 @@ fn its_signals_are_as_if_it_had_been_started_directly() {
 
 #[test]
 fn a_detached_run_goes_on_after_the_foreground_has_ended() {
-    let contained =
-        Contained::start_program("cgroup", 5_000, &[MISBEHAVE, "sleep", "60"], |command| {
-            command.env("CONTAIN_DETACHED", "1").stderr(Stdio::piped());
-        });
-    let (run, marker) = (contained.run, contained.marker.clone());
-    // The background has no pipe of ours, so that its end does not have to be awaited.
-    let mut contained = contained;
+    let program = [MISBEHAVE, "sleep", "60"];
+    let mut contained = Contained::start_program("cgroup", 5_000, &program, |command| {
+        command.env("CONTAIN_DETACHED", "1");
+    });
+    // The background has no pipe of ours: this ends with the foreground.
     let mut said = String::new();
     contained.outer.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(contained.outer.wait().unwrap().success());
-    assert_eq!(said, format!("started {run}\n"));
+    assert_eq!(said, format!("started {}\n", contained.run));
 
-    let sessions = |process: &Process| fs::read_to_string(format!("/proc/{}/stat", process.pid));
-    let living = marked(&marker);
+    // The outer process, the inner one and the program.
+    let living = contained.living();
     assert_eq!(living.len(), 3, "{living:?}");
-    assert!(living.iter().all(|process| sessions(process).is_ok()));
-    let outer = living.iter().find(|process| {
-        process.name == "contain" && living.iter().all(|other| other.pid != process.parent)
-    });
-    send(outer.unwrap().pid, Signal::SIGTERM);
-    eventually("the background has ended", || marked(&marker).is_empty());
+    let has_parent_here = |process: &Process| living.iter().any(|one| one.pid == process.parent);
+    let outer = living.iter().find(|process| !has_parent_here(process)).unwrap();
+    send(outer.pid, Signal::SIGTERM);
+    eventually("the background has ended", || contained.living().is_empty());
 }
 
 #[test]

@@ -87,3 +87,17 @@ fn orphans_that_have_ended_are_collected_while_the_main_process_runs() {
         assert_eq!(contained.end().survivors, []);
     }
 }
+
+#[test]
+fn processor_time_is_the_trees_and_counts_those_that_have_ended() {
+    let used = |level: &str, misbehaviour: &[&str]| -> u64 {
+        let ended = Contained::start(level, 100, misbehaviour).end();
+        ended.assert_clean(0);
+        ended.stderr.trim_end().rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    for level in ALL {
+        let busy = used(level, &["eat-cpu", "0.4"]);
+        let idle = used(level, &["sleep", "0.4"]);
+        assert!(busy > 2 * idle, "{level}: busy {busy} ms, idle {idle} ms");
+    }
+}

@@ -77,10 +77,11 @@ async fn supervise(
     let swept = tree.sweep(grace).await;
     writeln!(
         io::stderr(),
-        "swept {} killed {} unkillable {}",
+        "swept {} killed {} unkillable {} cpu_ms {}",
         swept.found.len(),
         swept.killed,
-        swept.unkillable.len()
+        swept.unkillable.len(),
+        tree.cpu_time().as_millis(),
     )?;
     Ok(exit)
 }

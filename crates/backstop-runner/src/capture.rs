@@ -8,13 +8,13 @@ pub mod log;
 
 mod directive;
 mod display;
-mod literals;
 mod log_writer;
 mod matcher;
 mod outlet;
 mod pump;
 mod ring;
 mod screen;
+mod sieve;
 mod tracker;
 mod window;
 mod worker;

@@ -5,12 +5,14 @@
 //! And a match at the very end counts only if no byte that may still follow could undo it, as
 //! with `$` and `\b`; otherwise it has to wait for them, or for the stream's end.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Hir, Look};
 
-use super::literals::Literals;
+use super::sieve::Sieve;
 use super::window::{CERTAINTY, LONGEST_MATCH, View, line_around};
 use super::{Pattern, Setup};
 
@@ -18,8 +20,10 @@ use super::{Pattern, Setup};
 #[derive(Debug)]
 pub(super) struct Matcher {
     targets: Vec<Target>,
-    literals: Literals,
-    expressions: Vec<(usize, Expression)>,
+    /// The literals that are looked for, and the gates of expressions.
+    sieve: Sieve,
+    /// How far before the fresh bytes the sieve begins.
+    reach: usize,
 }
 
 /// Something that was found.
@@ -41,6 +45,7 @@ pub struct BadPattern {
 struct Target {
     name: Name,
     is_wanted: bool,
+    search: Search,
 }
 
 #[derive(Debug)]
@@ -49,25 +54,19 @@ enum Name {
     Marker(String),
 }
 
+#[derive(Debug)]
+enum Search {
+    Literal(Box<[u8]>),
+    Expression(Box<Expression>),
+}
+
 impl Matcher {
     pub fn new(setup: &Setup) -> Result<Self, BadPattern> {
         let patterns = setup.patterns.iter().cloned().map(Name::Pattern);
         let markers = setup.markers.iter().filter(|word| !word.is_empty()).cloned();
         let names = patterns.chain(markers.map(Name::Marker));
-        let targets: Vec<_> = names.map(|name| Target { name, is_wanted: true }).collect();
-        let mut literals = Vec::new();
-        let mut expressions = Vec::new();
-        for (number, target) in targets.iter().enumerate() {
-            match &target.name {
-                Name::Pattern(pattern) if pattern.is_regex => {
-                    expressions.push((number, Expression::new(&pattern.text)?));
-                }
-                Name::Pattern(Pattern { text, .. }) | Name::Marker(text) => {
-                    literals.push((number, text.as_bytes().into()));
-                }
-            }
-        }
-        let mut matcher = Self { targets, literals: Literals::new(literals), expressions };
+        let targets = names.map(Target::new).collect::<Result<_, _>>()?;
+        let mut matcher = Self { targets, sieve: Sieve::new(Vec::new()), reach: 0 };
         matcher.prepare();
         Ok(matcher)
     }
@@ -81,27 +80,69 @@ impl Matcher {
     }
 
     pub fn look(&mut self, view: &View<'_>, mut report: impl FnMut(Found)) {
-        let Self { targets, literals, expressions } = self;
-        if view.fresh < view.bytes.len() {
-            literals.find(view, |number, place| {
-                targets[number].is_wanted = false;
-                report(targets[number].name.found(view, place));
-            });
-        }
-        for (number, expression) in expressions {
-            let target = &mut targets[*number];
-            if target.is_wanted
-                && let Some(place) = expression.find(view)
-            {
+        let has_fresh = view.fresh < view.bytes.len();
+        let sifted = if has_fresh {
+            self.sieve.sift(view.bytes, view.fresh.saturating_sub(self.reach))
+        } else {
+            BTreeMap::new()
+        };
+        let mut is_stale = false;
+        for (number, target) in self.targets.iter_mut().enumerate() {
+            if !target.is_wanted {
+                continue;
+            }
+            let place = match &mut target.search {
+                Search::Literal(_) => sifted.get(&number).cloned(),
+                Search::Expression(expression) => {
+                    let is_open = sifted.contains_key(&number);
+                    if has_fresh && expression.has_gate() && !is_open {
+                        continue;
+                    }
+                    let place = expression.find(view);
+                    is_stale |= is_open && place.is_none() && expression.was_in_vain();
+                    place
+                }
+            };
+            if let Some(place) = place {
                 target.is_wanted = false;
+                is_stale = true;
                 report(target.name.found(view, place));
             }
+        }
+        if is_stale {
+            self.prepare();
         }
     }
 
     fn prepare(&mut self) {
-        let targets = &self.targets;
-        self.literals.look_for(|number| targets[number].is_wanted);
+        let mut needles = Vec::new();
+        self.reach = 0;
+        for (number, target) in self.targets.iter().enumerate().filter(|(_, one)| one.is_wanted) {
+            match &target.search {
+                Search::Literal(text) => needles.push((number, text.clone())),
+                Search::Expression(expression) if expression.has_gate() => {
+                    needles.extend(expression.gate.iter().map(|text| (number, text.clone())));
+                    self.reach = self.reach.max(expression.reach);
+                }
+                Search::Expression(_) => {}
+            }
+        }
+        self.sieve = Sieve::new(needles);
+        self.reach = self.reach.max(self.sieve.longest().saturating_sub(1));
+    }
+}
+
+impl Target {
+    fn new(name: Name) -> Result<Self, BadPattern> {
+        let search = match &name {
+            Name::Pattern(pattern) if pattern.is_regex => {
+                Search::Expression(Box::new(Expression::new(&pattern.text)?))
+            }
+            Name::Pattern(Pattern { text, .. }) | Name::Marker(text) => {
+                Search::Literal(text.as_bytes().into())
+            }
+        };
+        Ok(Self { name, is_wanted: true, search })
     }
 }
 
@@ -126,6 +167,10 @@ struct Expression {
     reach: usize,
     /// What follows a match may undo it.
     looks_ahead: bool,
+    /// Texts of which each match contains one: without them there is nothing to search.
+    gate: Vec<Box<[u8]>>,
+    /// How often the gate was open for nothing.
+    in_vain: u32,
 }
 
 impl Expression {
@@ -137,7 +182,19 @@ impl Expression {
         let looks_ahead = hir.as_ref().is_none_or(looks_ahead);
         let margin = if looks_ahead { CERTAINTY } else { 0 };
         let reach = longest.unwrap_or(LONGEST_MATCH).min(LONGEST_MATCH) + margin;
-        Ok(Self { regex, reach, looks_ahead })
+        // To look for the gate so far back would cost more than it saves.
+        let gate = hir.as_ref().filter(|_| reach <= LONGEST_GATED).map_or_else(Vec::new, gate);
+        Ok(Self { regex, reach, looks_ahead, gate, in_vain: 0 })
+    }
+
+    fn has_gate(&self) -> bool {
+        !self.gate.is_empty() && self.in_vain < MOST_IN_VAIN
+    }
+
+    /// The gate was open, and there was no match. Answers whether the gate is given up for it.
+    fn was_in_vain(&mut self) -> bool {
+        self.in_vain += 1;
+        self.in_vain == MOST_IN_VAIN
     }
 
     fn find(&self, view: &View<'_>) -> Option<Range<usize>> {
@@ -164,6 +221,30 @@ fn looks_ahead(hir: &Hir) -> bool {
     hir.properties().look_set().iter().any(|look| !looks_back.contains(&look))
 }
 
+/// A few texts that are rare enough, one of which each match begins or ends with; none if there
+/// are no such texts.
+fn gate(hir: &Hir) -> Vec<Box<[u8]>> {
+    let texts = |kind| {
+        let found = Extractor::new().kind(kind).limit_total(LARGEST_GATE).extract(hir);
+        let texts: Vec<Box<[u8]>> = found
+            .literals()
+            .unwrap_or_default()
+            .iter()
+            .map(|text| text.as_bytes().into())
+            .collect();
+        let shortest = texts.iter().map(|text| text.len()).min().unwrap_or(0);
+        (shortest, texts)
+    };
+    let best = [ExtractKind::Prefix, ExtractKind::Suffix].map(texts).into_iter();
+    let best = best.filter(|(_, texts)| texts.len() <= LARGEST_GATE).max_by_key(|best| best.0);
+    best.filter(|(shortest, _)| *shortest >= SHORTEST_GATE).map_or_else(Vec::new, |best| best.1)
+}
+
+const LARGEST_GATE: usize = 16;
+const SHORTEST_GATE: usize = 4;
+const LONGEST_GATED: usize = 4 << 10;
+/// A gate that is open so often does not spare anything.
+const MOST_IN_VAIN: u32 = 8;
 /// As in policies: enough for any pattern written by hand.
 const LARGEST_REGEX: usize = 10 << 20;
 
@@ -290,7 +371,11 @@ mod tests {
         assert!(found_in("(?m)^$", true, &[b"\n"]));
     }
 
-    const EXPRESSIONS: [&str; 18] = [
+    const EXPRESSIONS: [&str; 22] = [
+        "abab$",
+        r"\babca",
+        r"[ab]{2}caba",
+        r"abab\b",
         "^ab",
         "(?m)^ab",
         "(?m)^ab$",

@@ -13,13 +13,14 @@ use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_runner::report::{Phase, Reporter as _, Status};
 use backstop_runner::socket::Client;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::logs::{Tail, has_ended, iterations};
 use super::look::Look;
 use crate::args::AttachArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{Human, short};
+use crate::report::{Human, short, shown_command};
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -34,6 +35,11 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
         )));
     }
     if !has_ended(&opened, run.id)? {
+        terminal.remark(&format!(
+            "run {} · {} · Ctrl-C lets go of it",
+            run.id,
+            shown_command(&run.command, 40)
+        ));
         let mut watch = Watch::begin(&opened, run.id, terminal)?;
         if opened.wait(watch.until_it_ends(&opened))? == Ending::LetGo {
             terminal.remark(&format!(
@@ -65,6 +71,8 @@ enum Ending {
 struct Watch {
     run: RunId,
     engine: Engine,
+    /// The number of the last event that the engine has taken in.
+    last_seq: u64,
     reporter: Human,
     iteration: u64,
     output: Follow,
@@ -93,6 +101,7 @@ impl Watch {
         Ok(Self {
             run,
             iteration: loaded.engine.facts().iterations() + 1,
+            last_seq: loaded.last_seq,
             engine: loaded.engine,
             reporter: Human::new(terminal.colours()),
             output: reader.follow(last),
@@ -104,7 +113,8 @@ impl Watch {
     }
 
     async fn until_it_ends(&mut self, opened: &Opened) -> Result<Ending, Error> {
-        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        // Listened to from the start: until then, the signal would end this process without a word.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
             let ended = store_says_ended(opened, self.run).await?;
             self.take_output()?;
@@ -115,7 +125,7 @@ impl Watch {
                 return Ok(Ending::Halted);
             }
             tokio::select! {
-                _ = &mut interrupted => {
+                _ = interrupts.recv() => {
                     self.screen.clear()?;
                     return Ok(Ending::LetGo);
                 }
@@ -151,6 +161,11 @@ impl Watch {
     fn take_events(&mut self) -> Result<(), Error> {
         while let Ok(line) = self.events.try_recv() {
             let Ok(event) = Event::from_json(line.as_bytes()) else { continue };
+            let seq = event.seq.unwrap_or(self.last_seq + 1);
+            if seq <= self.last_seq {
+                continue;
+            }
+            self.last_seq = seq;
             self.engine.handle_event(&event, wall_time());
             let text = self.reporter.event(&event, &self.engine);
             match &event.kind {

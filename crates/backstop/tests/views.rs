@@ -87,7 +87,7 @@ fn runs_are_listed_newest_first() {
 fn a_list_can_be_narrowed() {
     let test = Test::new().folder("elsewhere");
     let planted = planted(&test, STALLED, 3, Halt::Whole);
-    planted.begun(LEFT, support::planted::dead(), "./b", &[("team", "core")]);
+    planted.begun(LEFT, &support::planted::dead(), "./b", &[("team", "core")]);
     let listed = |arguments: &[&str]| {
         let ended =
             test.run(["ls", "--json"].into_iter().chain(arguments.iter().copied())).exits(0);
@@ -254,7 +254,7 @@ fn a_run_that_said_nothing_has_no_logs() {
 fn old_runs_are_pruned_and_others_are_not() {
     let test = Test::new();
     let planted = planted(&test, STALLED, 3, Halt::Whole);
-    let left = planted.begun(LEFT, support::planted::dead(), "./b", &[]).0.run;
+    let left = planted.begun(LEFT, &support::planted::dead(), "./b", &[]).0.run;
     let old = STALLED.parse().unwrap();
     for run in [old, left] {
         planted.log(run, 1, &[b'x'; 5_000]);
@@ -304,7 +304,7 @@ fn there_is_nothing_to_attach_to_without_a_supervisor() {
 fn attaching_shows_output_as_it_comes_until_the_run_halts() {
     let test = Test::new();
     let planted = Planted::new(&test);
-    let (lease, _, _) = planted.begun(LEFT, identity::holder(None), "./agent.sh", &[]);
+    let (lease, _, _) = planted.begun(LEFT, &identity::holder(None), "./agent.sh", &[]);
     planted.log(lease.run, 1, b"before\n");
     let (mut attached, lines) = attach(&test);
     let wait_for = |words: &str| wait_for(&lines, words);
@@ -332,7 +332,7 @@ fn attaching_shows_output_as_it_comes_until_the_run_halts() {
 fn ctrl_c_only_lets_go_of_the_run() {
     let test = Test::new();
     let planted = Planted::new(&test);
-    let (lease, _, _) = planted.begun(LEFT, identity::holder(None), "./agent.sh", &[]);
+    let (lease, _, _) = planted.begun(LEFT, &identity::holder(None), "./agent.sh", &[]);
     planted.log(lease.run, 1, b"before\n");
     let (attached, lines) = attach(&test);
     wait_for(&lines, "before");
@@ -355,12 +355,12 @@ fn attach(test: &Test) -> (Child, Receiver<String>) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .expect("possible in a test");
     let (sender, lines) = channel();
-    let output = BufReader::new(attached.stdout.take().unwrap());
+    let output = BufReader::new(attached.stdout.take().expect("possible in a test"));
     std::thread::spawn(move || {
         for line in output.lines() {
-            let _ = sender.send(line.unwrap());
+            let _ = sender.send(line.expect("possible in a test"));
         }
     });
     (attached, lines)

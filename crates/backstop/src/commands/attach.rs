@@ -34,7 +34,7 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
             short(run.id)
         )));
     }
-    if !has_ended(&opened, run.id)? {
+    if !opened.wait(has_ended(&*opened.store, run.id))? {
         terminal.remark(&format!(
             "run {} · {} · Ctrl-C lets go of it",
             run.id,
@@ -116,7 +116,7 @@ impl Watch {
         // Listened to from the start: until then, the signal would end this process without a word.
         let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
-            let ended = store_says_ended(opened, self.run).await?;
+            let ended = has_ended(&*opened.store, self.run).await?;
             self.take_output()?;
             self.take_events()?;
             self.draw()?;
@@ -195,13 +195,6 @@ impl Watch {
     }
 }
 
-async fn store_says_ended(opened: &Opened, run: RunId) -> Result<bool, Error> {
-    use backstop_runner::recovery::is_interrupted;
-    let Some(run) = opened.store.run_fetch(run).await? else { return Ok(true) };
-    let lease = opened.store.lease_fetch(run.id).await?;
-    Ok(run.status.is_halted() || is_interrupted(&run, lease.as_ref(), wall_time()))
-}
-
 /// Standard output with a block below what is printed, where it is a terminal.
 struct Screen {
     is_terminal: bool,
@@ -234,10 +227,13 @@ impl Screen {
             return Ok(out.flush()?);
         }
         self.open.push_str(text);
+        if self.open.len() > LONGEST_LINE {
+            self.open.push('\n');
+        }
         if let Some(end) = self.open.rfind('\n') {
             let block = std::mem::take(&mut self.block);
             out.write_all(erase(&block).as_bytes())?;
-            out.write_all(self.open[..=end].as_bytes())?;
+            out.write_all(&self.open.as_bytes()[..=end])?;
             self.open.drain(..=end);
             out.write_all(shown(&block).as_bytes())?;
             self.block = block;
@@ -281,3 +277,5 @@ fn erase(block: &[String]) -> String {
 const LINES_BEFORE: usize = 100;
 const PAUSE: Duration = Duration::from_millis(200);
 const BUFFER: usize = 64 * 1024;
+/// A line that has no end is broken here.
+const LONGEST_LINE: usize = 64 * 1024;

@@ -26,9 +26,9 @@ struct Journal {
 
 impl Journal {
     async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("possible in a test");
         let location = Location::Embedded(Home::new(folder.path()));
-        let store = backstop_store::open(&location).await.unwrap();
+        let store = backstop_store::open(&location).await.expect("possible in a test");
         let policy = Policy::preset(Preset::Default);
         let run = RunId::new(1_780_000_000_000, 1);
         let now = wall_time();
@@ -42,7 +42,7 @@ impl Journal {
             put_at: now,
         };
         let engine = Engine::new(policy);
-        store.policy_put(&stored).await.unwrap();
+        store.policy_put(&stored).await.expect("possible in a test");
         let state = RunState::going_on(run, RunStatus::Running, &engine);
         let row = Run {
             id: run,
@@ -53,12 +53,12 @@ impl Journal {
             labels: Default::default(),
             policy_hash: stored.hash,
             status: RunStatus::Running,
-            state: serde_json::to_value(state).unwrap(),
+            state: serde_json::to_value(state).expect("possible in a test"),
             launch: serde_json::Value::Null,
             supervised: false,
             pruned: false,
         };
-        store.run_create(&row).await.unwrap();
+        store.run_create(&row).await.expect("possible in a test");
         Self { store, run, engine, seq: 0, _folder: folder }
     }
 
@@ -70,13 +70,15 @@ impl Journal {
             let status = if self.seq.is_multiple_of(3) { "rejected" } else { "approved" };
             let line =
                 format!(r#"{{"type":"unit","id":"u{}","status":"{status}"}}"#, self.seq % 500);
-            let mut event = Event::from_json(line.as_bytes()).unwrap();
+            let mut event = Event::from_json(line.as_bytes()).expect("possible in a test");
             event.seq = Some(self.seq);
-            event = event.at(Timestamp::from_nanos(i64::try_from(self.seq).unwrap() * 1_000_000));
+            event = event.at(Timestamp::from_nanos(
+                i64::try_from(self.seq).expect("possible in a test") * 1_000_000,
+            ));
             self.engine.handle_event(&event, Timestamp::default());
             events.push(new_event(&event));
         }
-        let facts = serde_json::to_string(self.engine.facts()).unwrap();
+        let facts = serde_json::to_string(self.engine.facts()).expect("possible in a test");
         let snapshot = with_snapshot.then_some(Snapshot { seq: self.seq, facts });
         let run = self.run;
         let decide = move |_| Batch {
@@ -87,7 +89,7 @@ impl Journal {
             snapshot,
             update: None,
         };
-        self.store.append_unsupervised(run, Box::new(decide)).await.unwrap();
+        self.store.append_unsupervised(run, Box::new(decide)).await.expect("possible in a test");
     }
 }
 

@@ -89,7 +89,7 @@ fn a_run_is_explained_with_its_evidence() {
 fn what_a_dead_supervisor_left_behind_is_found_and_ended() {
     let test = Test::new().variable("PATH", &std::env::var("PATH").unwrap());
     let planted = Planted::new(&test);
-    let left = planted.begun(LEFT, support::planted::dead(), "./agent.sh", &[]).0.run;
+    let left = planted.begun(LEFT, &support::planted::dead(), "./agent.sh", &[]).0.run;
     let mut sleeper =
         Command::new("sleep").arg("600").env("BACKSTOP_RUN_ID", left.as_str()).spawn().unwrap();
     let pid = sleeper.id().to_string();
@@ -116,7 +116,7 @@ fn what_a_dead_supervisor_left_behind_is_found_and_ended() {
 fn processes_of_a_supervised_run_are_no_orphans() {
     let test = Test::new();
     let planted = Planted::new(&test);
-    planted.begun(LEFT, identity::holder(None), "./agent.sh", &[]);
+    planted.begun(LEFT, &identity::holder(None), "./agent.sh", &[]);
     test.run(["doctor", LEFT, "--end-orphans"]).refused(65, &["is supervised", "backstop stop"]);
     let findings = test.run(["doctor", "--json"]).exits(0).json();
     assert_eq!(finding(&findings, "interrupted"), &Json::Null);

@@ -1,6 +1,8 @@
 //! `ls`, `show`, `logs`, `prune` and `attach`, against a real store.
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use backstop_runner::tree::identity;
@@ -85,7 +87,7 @@ fn runs_are_listed_newest_first() {
 fn a_list_can_be_narrowed() {
     let test = Test::new().folder("elsewhere");
     let planted = planted(&test, STALLED, 3, Halt::Whole);
-    planted.begun(LEFT, support::planted::dead(), "./b", &[("team", "core")]);
+    planted.begun(LEFT, &support::planted::dead(), "./b", &[("team", "core")]);
     let listed = |arguments: &[&str]| {
         let ended =
             test.run(["ls", "--json"].into_iter().chain(arguments.iter().copied())).exits(0);
@@ -252,7 +254,7 @@ fn a_run_that_said_nothing_has_no_logs() {
 fn old_runs_are_pruned_and_others_are_not() {
     let test = Test::new();
     let planted = planted(&test, STALLED, 3, Halt::Whole);
-    let left = planted.begun(LEFT, support::planted::dead(), "./b", &[]).0.run;
+    let left = planted.begun(LEFT, &support::planted::dead(), "./b", &[]).0.run;
     let old = STALLED.parse().unwrap();
     for run in [old, left] {
         planted.log(run, 1, &[b'x'; 5_000]);
@@ -302,33 +304,10 @@ fn there_is_nothing_to_attach_to_without_a_supervisor() {
 fn attaching_shows_output_as_it_comes_until_the_run_halts() {
     let test = Test::new();
     let planted = Planted::new(&test);
-    let (lease, _, _) = planted.begun(LEFT, identity::holder(None), "./agent.sh", &[]);
+    let (lease, _, _) = planted.begun(LEFT, &identity::holder(None), "./agent.sh", &[]);
     planted.log(lease.run, 1, b"before\n");
-    let mut attached = Command::new(BINARY)
-        .args(["attach", LEFT])
-        .env("HOME", test.path())
-        .env("NO_COLOR", "1")
-        .current_dir(test.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (sender, lines) = std::sync::mpsc::channel();
-    let output = attached.stdout.take().unwrap();
-    std::thread::spawn(move || {
-        for line in std::io::BufRead::lines(std::io::BufReader::new(output)) {
-            let _ = sender.send(line.unwrap());
-        }
-    });
-    let wait_for = |words: &str| {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let line = lines.recv_timeout(left).unwrap_or_else(|_| panic!("no `{words}`"));
-            if line.contains(words) {
-                return;
-            }
-        }
-    };
+    let (mut attached, lines) = attach(&test);
+    let wait_for = |words: &str| wait_for(&lines, words);
     wait_for("before");
     planted.log(lease.run, 1, b"before\nand after\n");
     wait_for("and after");
@@ -347,4 +326,54 @@ fn attaching_shows_output_as_it_comes_until_the_run_halts() {
     planted.wait(planted.store.append(&batch)).unwrap();
     wait_for("■ stopped: stalled");
     assert_eq!(attached.wait().unwrap().code(), Some(126));
+}
+
+#[test]
+fn ctrl_c_only_lets_go_of_the_run() {
+    let test = Test::new();
+    let planted = Planted::new(&test);
+    let (lease, _, _) = planted.begun(LEFT, &identity::holder(None), "./agent.sh", &[]);
+    planted.log(lease.run, 1, b"before\n");
+    let (attached, lines) = attach(&test);
+    wait_for(&lines, "before");
+    let pid = rustix::process::Pid::from_child(&attached);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = attached.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(said.contains("which goes on") && said.contains("backstop stop 4K7Q2M9Z"), "{said}");
+    assert_eq!(planted.fetch(lease.run).status.as_str(), "running");
+}
+
+/// Attaches to the run, with what it prints as it comes.
+fn attach(test: &Test) -> (Child, Receiver<String>) {
+    let mut attached = Command::new(BINARY)
+        .args(["attach", LEFT])
+        .env("HOME", test.path())
+        .env("NO_COLOR", "1")
+        .current_dir(test.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("possible in a test");
+    let (sender, lines) = channel();
+    let output = BufReader::new(attached.stdout.take().expect("possible in a test"));
+    std::thread::spawn(move || {
+        for line in output.lines() {
+            let _ = sender.send(line.expect("possible in a test"));
+        }
+    });
+    (attached, lines)
+}
+
+#[track_caller]
+fn wait_for(lines: &Receiver<String>, words: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let line = lines.recv_timeout(left).unwrap_or_else(|_| panic!("no `{words}`"));
+        if line.contains(words) {
+            return;
+        }
+    }
 }

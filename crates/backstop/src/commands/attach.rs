@@ -13,13 +13,14 @@ use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_runner::report::{Phase, Reporter as _, Status};
 use backstop_runner::socket::Client;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::logs::{Tail, has_ended, iterations};
 use super::look::Look;
 use crate::args::AttachArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{Human, short};
+use crate::report::{Human, short, shown_command};
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -33,7 +34,12 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
             short(run.id)
         )));
     }
-    if !has_ended(&opened, run.id)? {
+    if !opened.wait(has_ended(&*opened.store, run.id))? {
+        terminal.remark(&format!(
+            "run {} · {} · Ctrl-C lets go of it",
+            run.id,
+            shown_command(&run.command, 40)
+        ));
         let mut watch = Watch::begin(&opened, run.id, terminal)?;
         if opened.wait(watch.until_it_ends(&opened))? == Ending::LetGo {
             terminal.remark(&format!(
@@ -65,6 +71,8 @@ enum Ending {
 struct Watch {
     run: RunId,
     engine: Engine,
+    /// The number of the last event that the engine has taken in.
+    last_seq: u64,
     reporter: Human,
     iteration: u64,
     output: Follow,
@@ -93,6 +101,7 @@ impl Watch {
         Ok(Self {
             run,
             iteration: loaded.engine.facts().iterations() + 1,
+            last_seq: loaded.last_seq,
             engine: loaded.engine,
             reporter: Human::new(terminal.colours()),
             output: reader.follow(last),
@@ -104,9 +113,10 @@ impl Watch {
     }
 
     async fn until_it_ends(&mut self, opened: &Opened) -> Result<Ending, Error> {
-        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        // Listened to from the start: until then, the signal would end this process without a word.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
-            let ended = store_says_ended(opened, self.run).await?;
+            let ended = has_ended(&*opened.store, self.run).await?;
             self.take_output()?;
             self.take_events()?;
             self.draw()?;
@@ -115,7 +125,7 @@ impl Watch {
                 return Ok(Ending::Halted);
             }
             tokio::select! {
-                _ = &mut interrupted => {
+                _ = interrupts.recv() => {
                     self.screen.clear()?;
                     return Ok(Ending::LetGo);
                 }
@@ -151,6 +161,11 @@ impl Watch {
     fn take_events(&mut self) -> Result<(), Error> {
         while let Ok(line) = self.events.try_recv() {
             let Ok(event) = Event::from_json(line.as_bytes()) else { continue };
+            let seq = event.seq.unwrap_or(self.last_seq + 1);
+            if seq <= self.last_seq {
+                continue;
+            }
+            self.last_seq = seq;
             self.engine.handle_event(&event, wall_time());
             let text = self.reporter.event(&event, &self.engine);
             match &event.kind {
@@ -178,13 +193,6 @@ impl Watch {
         let block = self.reporter.block(&status, columns);
         self.screen.draw(block)
     }
-}
-
-async fn store_says_ended(opened: &Opened, run: RunId) -> Result<bool, Error> {
-    use backstop_runner::recovery::is_interrupted;
-    let Some(run) = opened.store.run_fetch(run).await? else { return Ok(true) };
-    let lease = opened.store.lease_fetch(run.id).await?;
-    Ok(run.status.is_halted() || is_interrupted(&run, lease.as_ref(), wall_time()))
 }
 
 /// Standard output with a block below what is printed, where it is a terminal.
@@ -219,10 +227,13 @@ impl Screen {
             return Ok(out.flush()?);
         }
         self.open.push_str(text);
+        if self.open.len() > LONGEST_LINE {
+            self.open.push('\n');
+        }
         if let Some(end) = self.open.rfind('\n') {
             let block = std::mem::take(&mut self.block);
             out.write_all(erase(&block).as_bytes())?;
-            out.write_all(self.open[..=end].as_bytes())?;
+            out.write_all(&self.open.as_bytes()[..=end])?;
             self.open.drain(..=end);
             out.write_all(shown(&block).as_bytes())?;
             self.block = block;
@@ -266,3 +277,5 @@ fn erase(block: &[String]) -> String {
 const LINES_BEFORE: usize = 100;
 const PAUSE: Duration = Duration::from_millis(200);
 const BUFFER: usize = 64 * 1024;
+/// A line that has no end is broken here.
+const LONGEST_LINE: usize = 64 * 1024;

@@ -9,6 +9,7 @@ use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Followed, LogReader};
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery::is_interrupted;
+use backstop_store::Store;
 
 use crate::args::LogsArguments;
 use crate::error::Error;
@@ -86,16 +87,16 @@ fn follow(opened: &Opened, run: RunId, reader: &LogReader, print: &mut Print) ->
             Followed::Nothing if ended => return Ok(()),
             Followed::Nothing => {
                 print.caught_up()?;
-                ended = has_ended(opened, run)?;
+                ended = opened.wait(has_ended(&*opened.store, run))?;
             }
         }
     }
 }
 
-/// Whether nothing more will come.
-pub fn has_ended(opened: &Opened, run: RunId) -> Result<bool, Error> {
-    let Some(run) = opened.wait(opened.store.run_fetch(run))? else { return Ok(true) };
-    let lease = opened.wait(opened.store.lease_fetch(run.id))?;
+/// Whether nothing more will come of a run.
+pub async fn has_ended(store: &dyn Store, run: RunId) -> Result<bool, Error> {
+    let Some(run) = store.run_fetch(run).await? else { return Ok(true) };
+    let lease = store.lease_fetch(run.id).await?;
     Ok(run.status.is_halted() || is_interrupted(&run, lease.as_ref(), wall_time()))
 }
 

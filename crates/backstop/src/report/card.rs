@@ -262,8 +262,8 @@ impl Card<'_> {
         let resumes = commands.iter().any(|command| command.starts_with("backstop resume "));
         for verb in usual {
             let command = format!("backstop {verb} {run}");
-            let is_new = !commands.contains(&command) && !(*verb == "resume" && resumes);
-            if commands.len() < MOST_COMMANDS && is_new {
+            let is_there = commands.contains(&command) || (*verb == "resume" && resumes);
+            if commands.len() < MOST_COMMANDS && !is_there {
                 commands.push(command);
             }
         }

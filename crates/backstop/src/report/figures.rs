@@ -10,6 +10,8 @@ use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 use owo_colors::{OwoColorize as _, Style};
 
+use crate::sanitise::harmless;
+
 /// The text in a style, where colour is shown.
 pub fn painted(text: &str, style: Style, colour: bool) -> String {
     if colour { text.style(style).to_string() } else { text.to_owned() }
@@ -160,7 +162,8 @@ fn gauge(engine: &Engine, index: usize, rule: &Rule, later: Duration) -> Option<
     let words = match (measure.value, measure.threshold) {
         (Some(value), Some(threshold)) => of_limit(condition, value, threshold),
         _ if measure.progress > 0.0 => {
-            format!("{} {}", rule.name().replace(['_', '-'], " "), percent(measure.progress))
+            let name = harmless(rule.name()).replace(['_', '-'], " ");
+            format!("{name} {}", percent(measure.progress))
         }
         _ => return None,
     };

@@ -44,15 +44,18 @@ pub enum Halt {
 impl Planted {
     pub fn new(test: &Test) -> Self {
         let home = Home::new(test.path().join(".local/state/backstop"));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("possible in a test");
         let store = runtime.block_on(backstop_store::open(&Location::Embedded(home.clone())));
-        let cwd = test.path().canonicalize().unwrap();
+        let cwd = test.path().canonicalize().expect("possible in a test");
         Self { store: store.expect("a store"), home, runtime, cwd }
     }
 
     /// A run that began three hours ago, took these events half a minute apart, and was then left.
     pub fn run(&self, id: &str, events: &[&str], halt: Halt) -> RunId {
-        let (lease, mut engine, mut seq) = self.begun(id, dead(), "./agent.sh", &[]);
+        let (lease, mut engine, mut seq) = self.begun(id, &dead(), "./agent.sh", &[]);
         let run = lease.run;
         let started = wall_time().minus(Duration::from_secs(3 * 3600));
         let mut batch = self.batch(&lease);
@@ -76,7 +79,10 @@ impl Planted {
                 decision.reason.as_deref().unwrap_or(""),
                 decision.message
             );
-            for mut event in [Event::new(decided), Event::from_json(halted.as_bytes()).unwrap()] {
+            for mut event in [
+                Event::new(decided),
+                Event::from_json(halted.as_bytes()).expect("possible in a test"),
+            ] {
                 seq += 1;
                 event = event.at(now.at).active_ms(30_000 * events.len() as u64);
                 event.seq = Some(seq);
@@ -86,7 +92,7 @@ impl Planted {
             batch.update = (halt == Halt::Whole).then(|| RunUpdate {
                 at: now.at,
                 status,
-                state: serde_json::to_value(&state).unwrap(),
+                state: serde_json::to_value(&state).expect("possible in a test"),
                 policy_hash: state.policy_hash.clone(),
             });
         }
@@ -101,7 +107,7 @@ impl Planted {
     pub fn begun(
         &self,
         id: &str,
-        holder: Holder,
+        holder: &Holder,
         command: &str,
         labels: &[(&str, &str)],
     ) -> (Lease, Engine, u64) {
@@ -128,14 +134,14 @@ impl Planted {
             policy_hash: stored.hash.clone(),
             status: RunStatus::Running,
             state: serde_json::to_value(RunState::going_on(id, RunStatus::Running, &engine))
-                .unwrap(),
+                .expect("possible in a test"),
             launch: serde_json::Value::Null,
             supervised: true,
             pruned: false,
         };
         self.wait(self.store.policy_put(&stored)).expect("stored");
         self.wait(self.store.run_create(&run)).expect("created");
-        let lease = self.wait(self.store.lease_acquire(id, &holder, Duration::from_secs(60), None));
+        let lease = self.wait(self.store.lease_acquire(id, holder, Duration::from_secs(60), None));
         (lease.expect("a lease"), engine, 0)
     }
 
@@ -157,8 +163,9 @@ impl Planted {
     /// Puts bytes into the log of an iteration.
     pub fn log(&self, run: RunId, iteration: u64, bytes: &[u8]) {
         let folder = self.home.run(run).output();
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("{iteration:06}.log")), bytes).unwrap();
+        std::fs::create_dir_all(&folder).expect("possible in a test");
+        std::fs::write(folder.join(format!("{iteration:06}.log")), bytes)
+            .expect("possible in a test");
     }
 
     pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {

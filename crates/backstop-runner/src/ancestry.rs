@@ -1,6 +1,7 @@
 //! Whether a process is one of those that are supervised.
 
 use backstop_core::id::RunId;
+use backstop_store::{Store, StoreError};
 
 use crate::tree::{RUN_VARIABLE, process};
 
@@ -15,6 +16,20 @@ pub fn runs(pid: u32) -> impl Iterator<Item = RunId> {
     process::ancestry(pid)
         .into_iter()
         .filter_map(|process| process::variable(process.pid, RUN_VARIABLE)?.parse().ok())
+}
+
+/// The supervised run that a process belongs to. A script may keep the name of a run there that has
+/// no supervisor; that is none.
+///
+/// # Errors
+/// The store can't be read.
+pub async fn supervisor_of(store: &dyn Store, pid: u32) -> Result<Option<RunId>, StoreError> {
+    for run in runs(pid) {
+        if store.run_fetch(run).await?.is_none_or(|known| known.supervised) {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -34,13 +34,19 @@ pub use screen::LiveTerminal;
 #[derive(Debug)]
 pub struct Setup {
     pub sinks: Sinks,
-    pub patterns: Vec<Pattern>,
-    /// Words that mean progress, each reported once per iteration.
-    pub markers: Vec<String>,
+    pub wanted: Wanted,
     /// One file per iteration is kept here; it is made when there is something to keep.
     pub output_folder: PathBuf,
     /// Where the live block is shown, if at all.
     pub live: Option<LiveTerminal>,
+}
+
+/// What is looked for in the output.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub patterns: Vec<Pattern>,
+    /// Words that mean progress, each reported once per iteration.
+    pub markers: Vec<String>,
 }
 
 /// Where output goes; nothing is written to what is left out.

@@ -26,7 +26,6 @@ pub mod resuming;
 pub mod side_command;
 pub mod signals;
 pub mod socket;
-pub mod supervision;
 pub mod supervisor;
 pub mod tree;
 pub mod unsupervised;

@@ -1,8 +1,6 @@
 //! What a crash has left undone: runs whose supervisor is gone, and halts that stand in the
 //! journal but nowhere else.
 
-use std::fs;
-
 use backstop_core::decision::Decision;
 use backstop_core::event::{Event, EventKind, Halted};
 use backstop_core::id::RunId;
@@ -82,10 +80,11 @@ pub async fn finish_halt(store: &dyn Store, home: &Home, run: RunId) -> Result<R
     }
     if found.status.is_halted() && !found.pruned {
         let folder = home.run(run);
-        let written = fs::read(folder.state_file()).ok();
-        let written = written.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        if written.as_ref() != Some(&found.state) {
-            let _the_store_has_it = folder.write_state(&found.state);
+        let stored: Option<RunState> = serde_json::from_value(found.state.clone()).ok();
+        if let Some(stored) = stored
+            && folder.read_state().ok().flatten().as_ref() != Some(&stored)
+        {
+            let _the_store_has_it = folder.write_state(&stored);
         }
     }
     Ok(found)

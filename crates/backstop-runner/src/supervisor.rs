@@ -11,6 +11,7 @@ use backstop_core::state::{RunState, RunStatus};
 use backstop_store::{Home, Journal, Lease, Run, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
+use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
 use crate::dispatcher::{Dispatcher, Outcome, RunError, Start, settings};
@@ -22,7 +23,6 @@ use crate::report::{Phase, Reporter};
 use crate::resuming::Ready;
 use crate::signals::Signals;
 use crate::socket::{self, Place, Request, Server};
-use crate::supervision;
 use crate::tree::Tree;
 use crate::unsupervised::PinnedPolicy;
 
@@ -112,8 +112,7 @@ impl Supervisor {
         let policy = engine.policy();
         let setup = Setup {
             sinks: self.sinks,
-            patterns: settings::patterns(policy),
-            markers: settings::markers(policy),
+            wanted: settings::wanted(policy),
             output_folder: folder.output(),
             live: self.live,
         };
@@ -130,7 +129,7 @@ impl Supervisor {
             lost_in,
         ));
         let inbox =
-            tokio::spawn(crate::socket::inbox::serve(Arc::clone(&self.store), lease.clone(), sockets));
+            tokio::spawn(socket::inbox::serve(Arc::clone(&self.store), lease.clone(), sockets));
         let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
         let progress_is_read = settings::reads_progress(policy);
         let progress = ProgressSources::begin(
@@ -185,7 +184,7 @@ impl Supervisor {
         let outcome = dispatcher.run(start).await;
         renewal.abort();
         inbox.abort();
-        drop(server);
+        server.finish(LAST_ANSWERS).await;
         dispatcher.close().await;
         if outcome.is_ok() {
             // Nobody supervises a halted run. If this fails, the lease runs out by itself.
@@ -219,19 +218,17 @@ fn sockets(
     watchers: &broadcast::Sender<Arc<str>>,
 ) -> Result<socket::Settings, RunError> {
     let place = Place::create(run).map_err(|error| RunError::Output(error.to_string()))?;
-    let journal = journal.clone();
     Ok(socket::Settings {
         place,
         requests,
-        durable: Arc::new(move |seq| {
-            let journal = journal.clone();
-            Box::pin(async move { journal.durable(seq).await.map_err(|error| error.to_string()) })
-        }),
+        durable: socket::durable_in(journal.clone()),
         journalled: watchers.clone(),
-        is_supervised: Arc::new(move |pid| supervision::is_part_of(pid, run.as_str())),
+        is_supervised: Arc::new(move |pid| ancestry::runs(pid).any(|found| found == run)),
     })
 }
 
+/// How long those who still ask are waited for when the run is over.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 const CAPTURED: usize = 256;
 const REQUESTS: usize = 256;
 const WATCHED: usize = 4096;

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use backstop_core::policy::Preset;
+use backstop_runner::dispatcher::RunError;
 use backstop_runner::resolve::ResolveError;
+use backstop_runner::resuming::ResumeError;
 use backstop_runner::unsupervised::UnsupervisedError;
 use backstop_store::StoreError;
 
@@ -34,6 +36,15 @@ pub enum Error {
     /// Somebody who should answer does not.
     #[error("{0}")]
     Unreachable(String),
+    #[error("can't start another process: {}", cause(.0))]
+    Process(io::Error),
+    /// What the process in the background would have said.
+    #[error("{message}")]
+    Background { message: String, code: u8 },
+    #[error("{0}")]
+    Resume(ResumeError),
+    #[error("{0}")]
+    Driven(#[from] RunError),
     #[error("can't write: {}", cause(.0))]
     Write(#[from] io::Error),
 }
@@ -51,6 +62,13 @@ impl Error {
             Self::Run(_) => exit_code::NO_INPUT,
             Self::NotNow(_) => exit_code::BAD_DATA,
             Self::Unreachable(_) => exit_code::IO,
+            Self::Process(_) => exit_code::INTERNAL,
+            Self::Background { code, .. } => *code,
+            Self::Resume(ResumeError::Store(error)) => of_store(error),
+            Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
+            Self::Resume(_) => exit_code::BAD_DATA,
+            Self::Driven(RunError::Store(error)) => of_store(error),
+            Self::Driven(_) => exit_code::IO,
             // A reader that went away is a normal ending: `backstop reasons | head`.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::OK,
             Self::Write(_) => exit_code::IO,
@@ -62,8 +80,16 @@ impl Error {
         match self {
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Self::Policy(rendered) => Some(rendered.clone()),
+            // It begins with `error:` already.
+            Self::Background { message, .. } => Some(message.clone()),
             other => Some(format!("error: {other}")),
         }
+    }
+}
+
+impl From<ResumeError> for Error {
+    fn from(error: ResumeError) -> Self {
+        Self::Resume(error)
     }
 }
 

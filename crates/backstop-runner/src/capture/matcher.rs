@@ -14,7 +14,7 @@ use regex_syntax::hir::{Hir, Look};
 
 use super::sieve::Sieve;
 use super::window::{CERTAINTY, LONGEST_MATCH, View, line_around};
-use super::{Pattern, Setup};
+use super::{Pattern, Wanted};
 
 /// All patterns and progress words of a run.
 #[derive(Debug)]
@@ -61,9 +61,9 @@ enum Search {
 }
 
 impl Matcher {
-    pub fn new(setup: &Setup) -> Result<Self, BadPattern> {
-        let patterns = setup.patterns.iter().cloned().map(Name::Pattern);
-        let markers = setup.markers.iter().filter(|word| !word.is_empty()).cloned();
+    pub fn new(wanted: Wanted) -> Result<Self, BadPattern> {
+        let patterns = wanted.patterns.into_iter().map(Name::Pattern);
+        let markers = wanted.markers.into_iter().filter(|word| !word.is_empty());
         let names = patterns.chain(markers.map(Name::Marker));
         let targets = names.map(Target::new).collect::<Result<_, _>>()?;
         let mut matcher = Self { targets, sieve: Sieve::new(Vec::new()), reach: 0 };
@@ -252,7 +252,6 @@ const LARGEST_REGEX: usize = 10 << 20;
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Sinks;
     use super::super::window::Window;
     use super::*;
 
@@ -261,9 +260,7 @@ mod tests {
     }
 
     fn matcher(patterns: Vec<Pattern>) -> Matcher {
-        let (sinks, output_folder) = (Sinks::nowhere(), "nowhere".into());
-        Matcher::new(&Setup { sinks, patterns, markers: vec![], output_folder, live: None })
-            .unwrap()
+        Matcher::new(Wanted { patterns, markers: vec![] }).unwrap()
     }
 
     /// The patterns that are found, in any order. Each is found at most once.

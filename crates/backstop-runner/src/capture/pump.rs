@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::worker::Worker;
-use super::{BadPattern, Captured, Setup};
+use super::{BadPattern, Captured, Setup, Wanted};
 
 /// The thread that moves output. Nothing here waits for it but [`Pump::stop`].
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(super) enum Command {
     Begin { iteration: u64, streams: [OwnedFd; 2] },
     Finish,
     Print(String),
+    LookFor(Wanted),
     LeaveScreen(oneshot::Sender<()>),
     EnterScreen,
     Resized,
@@ -87,6 +88,11 @@ impl Pump {
     /// if somebody else holds them.
     pub fn finish(&self) {
         self.tell(Command::Finish);
+    }
+
+    /// Another policy looks for other things from now on.
+    pub fn look_for(&self, wanted: Wanted) {
+        self.tell(Command::LookFor(wanted));
     }
 
     /// Shows lines of our own behind all output that was read up to now.

@@ -63,7 +63,7 @@ impl Worker {
         shared: Arc<Shared>,
         events: Sender<Captured>,
     ) -> Result<Self, BadPattern> {
-        let matcher = Matcher::new(&setup)?;
+        let matcher = Matcher::new(setup.wanted)?;
         let stream = || Stream { pipe: None, window: Window::new() };
         Ok(Self {
             orders,
@@ -146,6 +146,12 @@ impl Worker {
                 Ok(Command::EnterScreen) => {
                     if let Some(screen) = self.display.screen() {
                         screen.enter();
+                    }
+                }
+                Ok(Command::LookFor(wanted)) => {
+                    // What can't be compiled was refused when the policy was loaded.
+                    if let Ok(matcher) = Matcher::new(wanted) {
+                        self.listener.matcher = matcher;
                     }
                 }
                 Ok(Command::Resized) => {

@@ -131,7 +131,7 @@ impl Dispatcher {
     async fn look_for_the_policy(&mut self) {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
-        self.pump.look_for(settings::patterns(policy), settings::markers(policy));
+        self.pump.look_for(settings::wanted(policy));
         let answers = self.probes.ask_all().await;
         self.take_all(answers);
     }

@@ -6,7 +6,7 @@ use backstop_core::condition::{Condition, Since};
 use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
-use crate::capture::Pattern;
+use crate::capture::{Pattern, Wanted};
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,11 @@ pub fn reads_progress(policy: &Policy) -> bool {
 }
 
 /// What to look for in the output.
-pub fn patterns(policy: &Policy) -> Vec<Pattern> {
+pub fn wanted(policy: &Policy) -> Wanted {
+    Wanted { patterns: patterns(policy), markers: markers(policy) }
+}
+
+fn patterns(policy: &Policy) -> Vec<Pattern> {
     let asked = policy.asked().into_iter();
     asked
         .filter_map(|condition| match condition {
@@ -59,7 +63,7 @@ pub fn patterns(policy: &Policy) -> Vec<Pattern> {
 }
 
 /// Words in the output that mean progress.
-pub fn markers(policy: &Policy) -> Vec<String> {
+fn markers(policy: &Policy) -> Vec<String> {
     let progress = policy.settings.progress.as_ref();
     let words = progress.and_then(|progress| progress.markers.as_ref());
     words.map(|words| words.0.iter().map(|word| word.0.clone()).collect()).unwrap_or_default()

@@ -1,5 +1,6 @@
 //! What the commands have in common that reach into a run.
 
+use backstop_core::id::RunId;
 use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
 use backstop_runner::unsupervised::PinnedPolicy;
@@ -12,17 +13,16 @@ use crate::terminal::Terminal;
 
 /// Refuses what a supervised process may not do to any run.
 pub fn refuse_if_supervised(opened: &Opened, command: &str) -> Result<(), Error> {
-    for run in ancestry::runs(std::process::id()) {
-        // A script may keep the name of a run there that has no supervisor.
-        let known = opened.wait(opened.store.run_fetch(run))?;
-        if known.is_none_or(|known| known.supervised) {
-            return Err(Error::Usage(format!(
-                "`backstop {command}` can't be called by what run {run} supervises\n\n\
-                 hint: call it from another terminal"
-            )));
-        }
-    }
-    Ok(())
+    let above = opened.wait(ancestry::supervisor_of(&*opened.store, std::process::id()))?;
+    above.map_or(Ok(()), |run| Err(supervised(run, command)))
+}
+
+/// The refusal of what a supervised process may not do.
+pub fn supervised(run: RunId, command: &str) -> Error {
+    Error::Usage(format!(
+        "`backstop {command}` can't be called by what run {run} supervises\n\n\
+         hint: call it from another terminal"
+    ))
 }
 
 /// Gives an order to a run's supervisor: by its socket, else by its inbox.

@@ -2,7 +2,6 @@
 
 use backstop_runner::resuming::Wishes;
 
-use super::operate::refuse_if_supervised;
 use super::run::supervise::{self, Task, View};
 use crate::args::ResumeArguments;
 use crate::error::Error;
@@ -10,7 +9,6 @@ use crate::store::caller;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &ResumeArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    refuse_if_supervised("resume")?;
     let wishes = Wishes {
         raises: arguments.raise.clone(),
         unmetered_allowed: arguments.unmetered.as_deref() == Some("allow"),

@@ -15,10 +15,11 @@ use backstop_runner::resuming::{self, Wishes};
 use backstop_runner::signals::Signals;
 use backstop_runner::supervisor::Supervisor;
 use backstop_runner::tree::Tree;
-use backstop_runner::{chance, recovery};
+use backstop_runner::{ancestry, chance, recovery};
 use backstop_store::{Home, Store};
 
 use super::Prepared;
+use super::super::operate;
 use crate::args::ViewFlags;
 use crate::env_vars;
 use crate::error::Error;
@@ -150,6 +151,10 @@ async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
             Ok(StartedUp { supervisor, run, work: Work::Begin(prepared) })
         }
         Task::Resume { run, wishes } => {
+            let above = ancestry::supervisor_of(&*store, std::process::id()).await?;
+            if let Some(above) = above {
+                return Err(operate::supervised(above, "resume"));
+            }
             let run = resolve(&*store, &run, &here()).await?;
             recovery::finish_halt(&*store, &home, run.id).await?;
             let run = store.run_fetch(run.id).await?.unwrap_or(run);

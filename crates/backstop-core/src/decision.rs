@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use crate::event::Decided;
-use crate::facts::Streaks;
 use crate::reason::{NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -37,23 +35,6 @@ impl Decision {
     /// The decision as one line of JSON; the same for the same facts, policy and time.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a decision has only string keys and finite numbers")
-    }
-
-    /// What the journal keeps of it.
-    pub fn to_event(&self, policy: &crate::policy::Policy) -> Decided {
-        let others = self.also_met.iter().filter(|other| !other.shadow).map(|other| other.rule);
-        let fired = self.rule.iter().map(|rule| rule.index).chain(others);
-        let streaks = fired
-            .filter_map(|rule| policy.all_rules().nth(rule))
-            .fold(Streaks::NONE, |streaks, rule| streaks.union(rule.when.streaks()));
-        Decided {
-            verdict: self.verdict,
-            reason: self.reason.clone(),
-            rule: self.rule.as_ref().map(|rule| rule.name.clone()),
-            message: (self.verdict != Verdict::Continue).then(|| self.message.clone()),
-            streaks: (self.verdict != Verdict::Continue)
-                .then(|| streaks.names().map(str::to_owned).collect()),
-        }
     }
 
     /// The exit code of a command that ends with this decision.

@@ -15,7 +15,7 @@ use backstop_core::engine::Engine;
 use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
 use backstop_core::state::{RunState, RunStatus};
-use backstop_store::{Journal, Lease, RunFolder, Store, StoreError};
+use backstop_store::{Journal, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
 use crate::capture::{Captured, LiveTerminal, Pump};
@@ -47,12 +47,12 @@ use journalling::Seen;
 use settings::LoopTimes;
 
 /// Everything that a run is driven with.
+#[derive(Debug)]
 pub struct Dispatcher {
     pub(crate) run: RunId,
     pub(crate) launch: Launch,
     pub(crate) folder: RunFolder,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) lease: Lease,
     pub(crate) journal: Journal,
     pub(crate) engine: Engine,
     /// Sequence number of the last event.
@@ -67,6 +67,8 @@ pub struct Dispatcher {
     pub(crate) captured: mpsc::Receiver<Captured>,
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) signals: Signals,
+    /// Told when any child has ended: orphans that came back to us are collected then.
+    pub(crate) orphans: tokio::signal::unix::Signal,
     pub(crate) lease_lost: mpsc::Receiver<StoreError>,
     pub(crate) probes: Probes,
     pub(crate) progress: ProgressSources,
@@ -153,7 +155,8 @@ impl Dispatcher {
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
         let probes = self.probes.ask_all().await;
         self.take_all(probes);
-        let mut decision = self.judged().await?;
+        self.warn_of(|run| run.probes.warnings());
+        let mut decision = self.first_judgement().await;
         loop {
             match self.gate(decision).await? {
                 Gate::Halt(decision) => return Ok(*decision),

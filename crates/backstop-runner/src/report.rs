@@ -12,7 +12,7 @@ use crate::tree::Containment;
 
 /// Turns what happens into text. It never waits and never fails: what it answers is written by
 /// the one who also writes the child's output, in order with it.
-pub trait Reporter: Send {
+pub trait Reporter: Send + std::fmt::Debug {
     /// The run begins or goes on.
     fn started(&mut self, start: &Started<'_>) -> String;
 
@@ -24,6 +24,16 @@ pub trait Reporter: Send {
 
     /// Something worth a line of its own: a wait, a silent meter, a refused claim.
     fn remark(&mut self, remark: &Remark) -> String;
+
+    /// Time has passed. Asked for about once a second if [`Reporter::wants_time`].
+    fn passed(&mut self, _now: Moment, _engine: &Engine) -> String {
+        String::new()
+    }
+
+    /// Whether what is told changes by time alone.
+    fn wants_time(&self) -> bool {
+        false
+    }
 
     /// The lines of the live block, for a terminal of so many columns; none to show none.
     fn block(&mut self, status: &Status<'_>, columns: usize) -> Vec<String>;

@@ -27,6 +27,7 @@ use crate::tree::Tree;
 use crate::unsupervised::PinnedPolicy;
 
 /// What a run is made of.
+#[derive(Debug)]
 pub struct Supervisor {
     pub store: Arc<dyn Store>,
     pub home: Home,
@@ -117,8 +118,8 @@ impl Supervisor {
             live: self.live,
         };
         let io = |what| move |source| RunError::Io { what, source };
-        let pump = Pump::start(setup, captured_in)
-            .map_err(|error| RunError::Output(error.to_string()))?;
+        let pump =
+            Pump::start(setup, captured_in).map_err(|error| RunError::Output(error.to_string()))?;
         let watchers = broadcast::channel(WATCHED).0;
         let sockets = sockets(run, &journal, requests_in, &watchers)?;
         let server = Server::start(sockets.clone()).map_err(io("open the run's sockets"))?;
@@ -145,7 +146,6 @@ impl Supervisor {
             run,
             launch,
             store: Arc::clone(&self.store),
-            lease: lease.clone(),
             journal,
             seq: last_seq,
             clock: Clock::resumed(active),
@@ -156,6 +156,8 @@ impl Supervisor {
             captured,
             requests,
             signals: self.signals,
+            orphans: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())
+                .map_err(io("listen for processes that end"))?,
             lease_lost,
             probes,
             progress,

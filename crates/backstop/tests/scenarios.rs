@@ -32,11 +32,14 @@ fn f1_the_first_signal_ends_the_loop_and_its_tree() {
 
 #[test]
 fn f1_a_second_signal_kills_at_once_what_ignores_the_first() {
-    let test = Loop::new().script("agent.sh", "trap '' INT TERM; echo up > up; while :; do sleep 300; done");
+    let test = Loop::new()
+        .script("agent.sh", "trap '' INT TERM; echo up > up; while :; do sleep 300; done");
     let running = test.start(["run", "--grace", "1h", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
     running.signal(Signal::INT);
-    wait_for("the first signal to be journalled", || !test.events("noted").iter().all(|note| note["what"] != "signalled"));
+    wait_for("the first signal to be journalled", || {
+        !test.events("noted").iter().all(|note| note["what"] != "signalled")
+    });
     running.signal(Signal::INT);
     running.ends().exits(130);
     assert_eq!(test.processes(), []);
@@ -80,11 +83,8 @@ fn f4_nothing_survives_the_death_of_the_supervisor() {
                 .variable("BACKSTOP_CONTAINMENT", containment);
             let running = test.start(["run", "--grace", "1s", "--", "./agent.sh"]);
             wait_for("the agent", || test.exists("up"));
-            let supervisors: Vec<u32> = test
-                .marked()
-                .into_iter()
-                .filter(|pid| !test.processes().contains(pid))
-                .collect();
+            let supervisors: Vec<u32> =
+                test.marked().into_iter().filter(|pid| !test.processes().contains(pid)).collect();
             let inner = supervisors.iter().find(|pid| **pid != running.pid());
             let pid = if victim == "outer" { running.pid() } else { *inner.expect("an inner one") };
             support::looping::send(pid, Signal::KILL);
@@ -119,7 +119,8 @@ fn f6_an_empty_pattern_is_refused() {
 #[test]
 fn f7_a_claim_without_proof_is_refused_and_recorded() {
     let test = Loop::new().script("agent.sh", "echo ALL DONE").script("check.sh", "exit 1");
-    let flags = ["run", "--max-iterations", "2", "--until-output", "ALL DONE", "--verify", "./check.sh"];
+    let flags =
+        ["run", "--max-iterations", "2", "--until-output", "ALL DONE", "--verify", "./check.sh"];
     test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(125);
     let notes = test.events("noted");
     assert_eq!(notes.iter().filter(|note| note["what"] == "claim_refused").count(), 2, "{notes:?}");
@@ -277,7 +278,11 @@ fn f24_a_restart_resets_no_counter() {
     let after = test.state();
     assert_eq!(after["facts"]["iterations"], 5);
     assert_eq!(after["facts"]["tokens"], 600, "the crashed iteration's report counts too");
-    assert_eq!(test.events("resumed"), Vec::<serde_json::Value>::new(), "nobody acknowledged anything");
+    assert_eq!(
+        test.events("resumed"),
+        Vec::<serde_json::Value>::new(),
+        "nobody acknowledged anything"
+    );
 }
 
 #[test]
@@ -285,7 +290,8 @@ fn f26_and_f27_a_limit_is_stopped_with_its_own_code() {
     let test = Loop::new();
     test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125);
     assert_eq!(test.state()["run_status"], "stopped");
-    test.run(["run", "--max-duration", "300ms", "--finish-within", "0s", "--", "sleep", "60"]).exits(124);
+    test.run(["run", "--max-duration", "300ms", "--finish-within", "0s", "--", "sleep", "60"])
+        .exits(124);
     assert_eq!(test.state()["run_status"], "stopped");
 }
 

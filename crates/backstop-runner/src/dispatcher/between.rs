@@ -126,7 +126,8 @@ impl Dispatcher {
         }
         let verdict = self.decide();
         if RunStatus::after(verdict).is_halted() || self.ordered.is_some() {
-            let decision = self.judged().await?;
+            let proven = if verdict == Verdict::Complete { self.verify().await } else { None };
+            let decision = self.judge(proven);
             return Ok(self.end_of(decision));
         }
         Ok(None)
@@ -184,13 +185,18 @@ impl Dispatcher {
         let code = outcome.decision.reason.clone().unwrap_or_default();
         let left = back_off(resumptions);
         let of = self.launch.auto_resume;
-        self.remark(&Remark::Note(format!("resuming by itself after {code} ({resumptions} of {of})")));
+        self.remark(&Remark::Note(format!(
+            "resuming by itself after {code} ({resumptions} of {of})"
+        )));
         self.clock.pause();
         let note = format!("resumption {resumptions} of {of} by itself, after {code}");
         let wait = Wait { why: format!("resuming after {code}"), left, is_active: false };
         let until = self.timers.active() + wait.left;
         while self.timers.active() < until && self.ordered.is_none() {
-            self.phase = Phase::Waiting { why: wait.why.clone(), left: Some(until.saturating_sub(self.timers.active())) };
+            self.phase = Phase::Waiting {
+                why: wait.why.clone(),
+                left: Some(until.saturating_sub(self.timers.active())),
+            };
             match self.next(None, Some(until)).await? {
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,

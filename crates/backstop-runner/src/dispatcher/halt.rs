@@ -82,7 +82,9 @@ impl Dispatcher {
                 kept
             }
             Err(error) => {
-                self.remark(&Remark::Warning(format!("the state of the work was not kept: {error}")));
+                self.remark(&Remark::Warning(format!(
+                    "the state of the work was not kept: {error}"
+                )));
                 None
             }
         }

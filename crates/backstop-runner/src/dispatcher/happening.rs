@@ -20,7 +20,7 @@ pub(super) enum Happening {
     Asked(Request),
     Signalled(Signal),
     Answered(Vec<Probe>),
-    /// A time has come.
+    /// A time has come, or a process that nobody waits for has ended.
     Due,
 }
 
@@ -59,6 +59,10 @@ impl Dispatcher {
             },
             Some(request) = self.requests.recv() => Ok(Happening::Asked(request)),
             answers = self.probes.changed() => Ok(Happening::Answered(answers)),
+            _ = self.orphans.recv() => {
+                self.tree.reap();
+                Ok(Happening::Due)
+            }
             () = timer => Ok(Happening::Due),
         }
     }
@@ -73,7 +77,8 @@ impl Dispatcher {
             .filter(|_| self.clock.is_running())
             .map(|active| active.saturating_sub(now.active));
         let own = deadline.map(|deadline| deadline.saturating_sub(self.timers.active()));
-        let drawing = self.live.as_ref().map(|_| REDRAWN_EVERY);
+        let ticks = self.live.is_some() || self.reporter.wants_time();
+        let drawing = ticks.then_some(REDRAWN_EVERY);
         // A hair late rather than early: an early look finds nothing and looks again at once.
         [by_wall, by_active, own, drawing]
             .into_iter()
@@ -93,6 +98,11 @@ impl Dispatcher {
     }
 
     fn redraw(&mut self) {
+        if self.reporter.wants_time() {
+            self.engine.decide(self.clock.now());
+            let text = self.reporter.passed(self.clock.now(), &self.engine);
+            self.pump.print(text);
+        }
         let Some(columns) = self.live.as_ref().map(LiveTerminal::columns) else { return };
         let status = Status {
             run: self.run,

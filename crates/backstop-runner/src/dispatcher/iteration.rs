@@ -116,9 +116,11 @@ impl Dispatcher {
     }
 
     async fn start(&mut self, number: u64) -> Result<Child, StartProblem> {
-        let (program, arguments) = self.launch.command.split_first().ok_or_else(|| {
-            StartProblem::Program("no command was given".to_owned())
-        })?;
+        let (program, arguments) = self
+            .launch
+            .command
+            .split_first()
+            .ok_or_else(|| StartProblem::Program("no command was given".to_owned()))?;
         let stdin = self.stdin()?;
         let mut command = Command::new(program);
         command
@@ -144,7 +146,10 @@ impl Dispatcher {
             Stdin::Kept => self.folder.stdin(),
         };
         let unreadable = |error| {
-            StartProblem::Program(format!("can't read `{}` for standard input: {error}", path.display()))
+            StartProblem::Program(format!(
+                "can't read `{}` for standard input: {error}",
+                path.display()
+            ))
         };
         std::fs::File::open(&path).map(Stdio::from).map_err(unreadable)
     }
@@ -155,11 +160,7 @@ impl Dispatcher {
         problem: StartProblem,
     ) -> Result<Decision, RunError> {
         let StartProblem::Program(detail) = problem;
-        self.take(Worker {
-            status: WorkerStatus::Failed,
-            detail: Some(detail),
-            retry_at: None,
-        });
+        self.take(Worker { status: WorkerStatus::Failed, detail: Some(detail), retry_at: None });
         self.take(IterationFinished { iteration: Some(number), ..IterationFinished::default() });
         Ok(self.decision())
     }
@@ -279,8 +280,9 @@ impl Dispatcher {
             }
         }
         self.look_around().await;
+        let proven = self.verify().await;
         self.take(finished);
-        self.judged().await
+        Ok(self.judge(proven))
     }
 
     /// Hears the rest of the output.

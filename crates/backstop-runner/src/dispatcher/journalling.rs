@@ -57,8 +57,8 @@ impl Dispatcher {
     /// What to do now; journalled where it differs from what was decided before.
     pub(crate) fn decide(&mut self) -> Verdict {
         let ruling = self.engine.decide(self.clock.now());
-        let changed =
-            self.seen.verdict != Some(ruling.verdict) || !self.engine.fired().eq(self.seen.fired.iter().copied());
+        let changed = self.seen.verdict != Some(ruling.verdict)
+            || !self.engine.fired().eq(self.seen.fired.iter().copied());
         if changed {
             self.decision();
         }

@@ -7,32 +7,46 @@ use backstop_core::decision::Decision;
 use backstop_core::event::{Note, VerificationOutcome};
 use backstop_core::verdict::Verdict;
 
-use super::{Dispatcher, Order, RunError};
+use super::{Dispatcher, Order};
 use crate::report::{Phase, Remark};
 use crate::verify;
 
 impl Dispatcher {
-    /// Verifies the work where the policy wants it, decides, and refuses claims that were not
-    /// proven. The decision is journalled.
-    pub(super) async fn judged(&mut self) -> Result<Decision, RunError> {
+    /// Before the first iteration: a loop whose work is done already runs nothing. Nothing is
+    /// verified unless somebody claims to be done.
+    pub(super) async fn first_judgement(&mut self) -> Decision {
         let verdict = self.engine.decide(self.clock.now()).verdict;
-        let has_run = self.engine.facts().iterations() > 0;
-        // Nothing is verified before the first iteration unless somebody claims to be done.
-        let proven = if has_run || verdict == Verdict::Complete {
-            self.verify().await
-        } else {
-            None
-        };
+        let proven = if verdict == Verdict::Complete { self.verify().await } else { None };
+        self.judge(proven)
+    }
+
+    /// Decides, and refuses claims that were not proven. The decision is journalled.
+    pub(super) fn judge(&mut self, proven: Option<VerificationOutcome>) -> Decision {
         let mut decision = self.engine.poll_decision(self.clock.now());
         while let Some(rule) = self.unproven(&decision, proven) {
             let detail = format!("{}: the verification did not pass", decision.message);
-            self.note(Note::ClaimRefused, detail.clone());
-            self.remark(&Remark::Warning(format!("not done yet: {detail}")));
+            self.note(Note::ClaimRefused, detail);
             self.engine.refuse_claim(rule);
             decision = self.engine.poll_decision(self.clock.now());
         }
+        self.warn_of_silent_meters(&decision);
         self.record(&decision);
-        Ok(decision)
+        decision
+    }
+
+    /// A limit that only a preset set and that nobody measures is worth one line.
+    fn warn_of_silent_meters(&mut self, decision: &Decision) {
+        let acted_on = decision.rule.as_ref().map(|rule| rule.index);
+        let silent: Vec<String> = decision
+            .unknown
+            .iter()
+            .filter(|unknown| Some(unknown.rule) != acted_on)
+            .map(|unknown| format!("`{}` is not held: {}", unknown.name, unknown.why))
+            .collect();
+        if !self.meters_noted && !silent.is_empty() {
+            self.meters_noted = true;
+            self.remark(&Remark::Warning(silent.join("; ")));
+        }
     }
 
     /// The rule whose claim must be refused.
@@ -50,7 +64,7 @@ impl Dispatcher {
     }
 
     /// Runs the verification; none where there is none, or where the run is being ended at once.
-    async fn verify(&mut self) -> Option<VerificationOutcome> {
+    pub(super) async fn verify(&mut self) -> Option<VerificationOutcome> {
         let settings = self.engine.policy().settings.verify.clone()?;
         if self.ordered >= Some(Order::Kill) {
             return None;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::Event;
-use backstop_core::time::Timestamp;
+use backstop_core::time::{Moment, Timestamp};
 use backstop_runner::report::{Ended, Remark, Reporter, Started, Status};
 use serde_json::json;
 
@@ -83,6 +83,14 @@ impl Reporter for JsonLines {
             Remark::Warning(text) => ("warning", text),
         };
         format!("{}\n", json!({ "type": REMARK, "level": level, "message": message }))
+    }
+
+    fn passed(&mut self, now: Moment, engine: &Engine) -> String {
+        self.moved(engine, now.at)
+    }
+
+    fn wants_time(&self) -> bool {
+        true
     }
 
     fn block(&mut self, _status: &Status<'_>, _columns: usize) -> Vec<String> {

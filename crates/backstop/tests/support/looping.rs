@@ -47,7 +47,8 @@ impl Loop {
     pub fn script(self, name: &str, body: &str) -> Self {
         let test = self.file(name, &format!("#!/bin/bash\n{body}\n"));
         let path = test.work().join(name);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("can be made executable");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+            .expect("can be made executable");
         test
     }
 

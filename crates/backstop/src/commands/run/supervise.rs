@@ -18,8 +18,8 @@ use backstop_runner::tree::Tree;
 use backstop_runner::{ancestry, chance, recovery};
 use backstop_store::{Home, Store};
 
-use super::Prepared;
 use super::super::operate;
+use super::Prepared;
 use crate::args::ViewFlags;
 use crate::env_vars;
 use crate::error::Error;
@@ -160,10 +160,10 @@ async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
             let run = store.run_fetch(run.id).await?.unwrap_or(run);
             let id = run.id;
             let tree = Tree::adopt(id).map_err(Error::Process)?;
-            let ready =
-                resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
+            let ready = resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
             let parts = Parts { store, home, tree, signals };
-            let supervisor = parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
+            let supervisor =
+                parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
             Ok(StartedUp { supervisor, run: id, work: Work::GoOn(ready) })
         }
     }

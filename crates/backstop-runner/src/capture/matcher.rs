@@ -5,7 +5,7 @@
 //! And a match at the very end counts only if no byte that may still follow could undo it, as
 //! with `$` and `\b`; otherwise it has to wait for them, or for the stream's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -233,8 +233,9 @@ impl Gate {
     fn new(hir: &Hir, reach_of_match: usize) -> Self {
         let texts = |kind| -> Vec<Box<[u8]>> {
             let found = Extractor::new().kind(kind).limit_total(LARGEST_GATE).extract(hir);
-            let texts = found.literals().unwrap_or_default();
-            texts.iter().map(|text| text.as_bytes().into()).collect()
+            let texts = found.literals().unwrap_or_default().iter();
+            let texts: BTreeSet<_> = texts.map(|text| rarest_end(text.as_bytes())).collect();
+            texts.into_iter().map(Box::from).collect()
         };
         // What ends a match stands near the fresh bytes, however long the match is. To look for
         // its beginning too far back would cost more than it spares.
@@ -253,6 +254,19 @@ impl Gate {
     fn shortest(&self) -> usize {
         self.texts.iter().map(|text| text.len()).min().unwrap_or(0)
     }
+}
+
+/// The end of the text that begins with its rarest bytes: vectors look at the first four.
+fn rarest_end(text: &[u8]) -> &[u8] {
+    let commonness = |byte: &u8| match byte {
+        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b'l' | b'd' | b'c' | b'u' => 3,
+        b'a'..=b'z' => 2,
+        _ => 1,
+    };
+    let starts = 0..=text.len().saturating_sub(SHORTEST_TEXT);
+    let best = starts
+        .min_by_key(|start| text[*start..].iter().take(SHORTEST_TEXT).map(commonness).sum::<u32>());
+    &text[best.unwrap_or(0)..]
 }
 
 const LARGEST_GATE: usize = 16;

@@ -46,11 +46,11 @@ fn is_in_a_loop(before: &[Token]) -> bool {
     let mut closed = 0;
     for (at, token) in before.iter().enumerate().rev() {
         match token.text {
-            Text::Close('{') => closed += 1,
+            Text::Close('}') => closed += 1,
             Text::Open('{') if closed > 0 => closed -= 1,
             Text::Open('{') => {
                 let header = before[..at].iter().rev().take_while(|token| {
-                    !token.is_mark(';') && !matches!(token.text, Text::Open('{') | Text::Close('{'))
+                    !token.is_mark(';') && !matches!(token.text, Text::Open('{') | Text::Close('}'))
                 });
                 if header
                     .into_iter()

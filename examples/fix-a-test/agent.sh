@@ -3,12 +3,10 @@
 # A real agent would be called here, with the prompt on standard input.
 # It works on a copy in a temporary folder, so that the example can be run again.
 
-work=${WORK:-${TMPDIR:-/tmp}/backstop-fix-a-test}
 here=$(dirname "$0")
-if [ "$BACKSTOP_ITERATION" = 1 ]; then
-    rm -rf "$work"
-    mkdir -p "$work"
-    cp "$here/add.sh" "$here/test.sh" "$work"
+work=${TMPDIR:-/tmp}/backstop-fix-a-test-$BACKSTOP_RUN_ID
+if [ ! -d "$work" ]; then
+    mkdir "$work" && cp "$here/add.sh" "$here/test.sh" "$work" || exit 1
 fi
 cd "$work" || exit 1
 
@@ -19,4 +17,4 @@ case $failing in
 *negative*) sed -i 's/^\( *\)negative=.*/\1negative=yes/' add.sh ;;
 *three*) sed -i 's/^\( *\)arguments=.*/\1arguments=all/' add.sh ;;
 esac
-sh test.sh
+sh test.sh && rm -r "$work"

@@ -18,5 +18,5 @@ pub fn run(arguments: &ResumeArguments, terminal: &mut Terminal) -> Result<u8, E
     };
     let view = View::of(&arguments.view, terminal)?;
     let run = arguments.run.clone();
-    supervise::supervise(Task::Resume { run, wishes: Box::new(wishes) }, view)
+    supervise::supervise(Task::Resume { run, wishes: Box::new(wishes) }, &view)
 }

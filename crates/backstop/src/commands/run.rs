@@ -34,7 +34,7 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
         return dry_run::show(&prepared, terminal);
     }
     let view = View::of(&arguments.view, terminal)?;
-    supervise::supervise(Task::Begin(Box::new(prepared)), view)
+    supervise::supervise(Task::Begin(Box::new(prepared)), &view)
 }
 
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {

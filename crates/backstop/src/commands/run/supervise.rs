@@ -75,7 +75,7 @@ impl View {
 }
 
 /// Supervises a run to its halt and answers with its exit code.
-pub fn supervise(task: Task, view: View) -> Result<u8, Error> {
+pub fn supervise(task: Task, view: &View) -> Result<u8, Error> {
     let herald = if view.detach {
         match outer::detach().map_err(Error::Process)? {
             Detached::Foreground(outer::Outcome::Started(run)) => return announce(run),
@@ -92,7 +92,7 @@ pub fn supervise(task: Task, view: View) -> Result<u8, Error> {
         .enable_all()
         .build()
         .map_err(Error::Process)?;
-    runtime.block_on(inside(task, &view, herald))
+    runtime.block_on(inside(task, view, herald))
 }
 
 fn announce(run: RunId) -> Result<u8, Error> {
@@ -118,7 +118,7 @@ async fn inside(task: Task, view: &View, herald: Option<Herald>) -> Result<u8, E
         Work::Begin(prepared) => {
             started.supervisor.begin(started.run, prepared.launch, prepared.pinned).await
         }
-        Work::GoOn(ready) => started.supervisor.go_on(ready).await,
+        Work::GoOn(ready) => started.supervisor.go_on(*ready).await,
     };
     Ok(outcome.map(|outcome: Outcome| outcome.exit_code)?)
 }
@@ -132,7 +132,7 @@ struct StartedUp {
 
 enum Work {
     Begin(Box<Prepared>),
-    GoOn(resuming::Ready),
+    GoOn(Box<resuming::Ready>),
 }
 
 async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
@@ -164,7 +164,7 @@ async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
             let parts = Parts { store, home, tree, signals };
             let supervisor =
                 parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
-            Ok(StartedUp { supervisor, run: id, work: Work::GoOn(ready) })
+            Ok(StartedUp { supervisor, run: id, work: Work::GoOn(Box::new(ready)) })
         }
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use backstop_runner::capture::log::LogReader;
-use backstop_runner::capture::{Captured, Pattern, Pump, Setup, Sinks};
+use backstop_runner::capture::{Captured, Pattern, Pump, Setup, Sinks, Wanted};
 
 #[test]
 fn memory_stays_flat_and_the_log_says_what_is_left_out() {
@@ -23,8 +23,10 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
     };
     let setup = Setup {
         sinks: Sinks { stdout: nothing(), stderr: nothing(), own: nothing() },
-        patterns: vec![pattern("ALL DONE", false), pattern(r"(?m)^error: .*$", true)],
-        markers: vec!["[PROGRESS]".to_owned()],
+        wanted: Wanted {
+            patterns: vec![pattern("ALL DONE", false), pattern(r"(?m)^error: .*$", true)],
+            markers: vec!["[PROGRESS]".to_owned()],
+        },
         output_folder: folder.path().join("output"),
         live: None,
     };

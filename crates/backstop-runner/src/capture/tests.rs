@@ -33,8 +33,7 @@ impl Scene {
         let (sender, events) = channel(8);
         let setup = Setup {
             sinks,
-            patterns,
-            markers: vec!["[PROGRESS]".to_owned()],
+            wanted: Wanted { patterns, markers: vec!["[PROGRESS]".to_owned()] },
             output_folder: folder.path().join("output"),
             live: None,
         };
@@ -332,8 +331,7 @@ fn a_log_that_cannot_be_written_is_reported_once() {
 fn a_bad_expression_is_refused_at_the_start() {
     let setup = Setup {
         sinks: Sinks::nowhere(),
-        patterns: vec![regex("(")],
-        markers: Vec::new(),
+        wanted: Wanted { patterns: vec![regex("(")], markers: Vec::new() },
         output_folder: "nowhere".into(),
         live: None,
     };

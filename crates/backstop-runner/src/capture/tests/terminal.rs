@@ -52,8 +52,7 @@ impl Terminal {
             Sinks { stdout: Some(self.copy()), stderr: Some(self.copy()), own: Some(self.copy()) };
         let setup = Setup {
             sinks,
-            patterns: Vec::new(),
-            markers: Vec::new(),
+            wanted: Wanted::default(),
             output_folder: folder.path().join("output"),
             live: LiveTerminal::of(self.line.as_fd()),
         };

@@ -54,7 +54,8 @@ fn what_the_main_process_leaves_behind_is_swept_and_named() {
 /// Rows 4 and 22: every step is on record before it is taken.
 #[test]
 fn the_ladder_is_journalled_in_its_order() {
-    let test = Loop::new().script("agent.sh", "trap '' INT TERM; touch up; while :; do sleep 300; done");
+    let test =
+        Loop::new().script("agent.sh", "trap '' INT TERM; touch up; while :; do sleep 300; done");
     let running = test.start(["run", "--grace", "1h", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
     running.signal(Signal::INT);
@@ -92,7 +93,9 @@ fn step(event: &Json) -> Option<String> {
 fn a_stopped_child_hears_the_signal_and_needs_no_other() {
     let test = Loop::new();
     let running = test.start(run_of(&["--grace", "1h"], &["stop-self"]));
-    wait_for("the child to be stopped", || test.processes().iter().any(|pid| is_in_state(*pid, 'T')));
+    wait_for("the child to be stopped", || {
+        test.processes().iter().any(|pid| is_in_state(*pid, 'T'))
+    });
     running.signal(Signal::TERM);
     running.ends().exits(143);
     assert_eq!(notes(&test, "signalled"), ["SIGTERM to the process tree"]);
@@ -162,7 +165,8 @@ fn odd_bytes_pass_unchanged_and_are_harmless_in_the_log() {
 /// Row 9: an error message is others' text too.
 #[test]
 fn odd_bytes_in_an_error_are_harmless_on_the_card() {
-    let test = Loop::new().script("agent.sh", r"printf '\033]0;title\007\033[2Jgone \377\n' >&2; exit 1");
+    let test =
+        Loop::new().script("agent.sh", r"printf '\033]0;title\007\033[2Jgone \377\n' >&2; exit 1");
     let command = test.command(["run", "--", "./agent.sh"]).output().expect("it runs");
     assert_eq!(command.status.code(), Some(12));
     let shown = String::from_utf8_lossy(&command.stderr).into_owned();
@@ -201,7 +205,8 @@ fn without_a_place_for_the_record_nothing_runs() {
     if fs::write(denied.join("probe"), "").is_err() {
         // For root there are no permissions.
         let store = denied.join("store");
-        let ended = test.run(["run", "--store", store.to_str().expect("UTF-8"), "--", "touch", "ran"]);
+        let ended =
+            test.run(["run", "--store", store.to_str().expect("UTF-8"), "--", "touch", "ran"]);
         ended.refused(73, &["denied"]);
     }
     assert!(!test.exists("ran"));
@@ -247,18 +252,22 @@ fn what_a_dead_supervisor_left_behind_is_ended_before_the_run_goes_on() {
     test.leaves_nothing();
     assert!(notes(&test, "orphans")[0].contains("sleep"));
     assert_eq!(test.read("went").lines().count(), 2);
-    assert_eq!(test.state()["facts"]["iterations"], 1, "the one that nobody saw end did not finish");
+    assert_eq!(
+        test.state()["facts"]["iterations"],
+        1,
+        "the one that nobody saw end did not finish"
+    );
 }
 
 /// Row 18.
 #[test]
 fn of_many_who_resume_one_wins() {
-    let test = Loop::new().script("agent.sh", "echo x >> went; while [ ! -e go ]; do sleep 0.02; done");
+    let test =
+        Loop::new().script("agent.sh", "echo x >> went; while [ ! -e go ]; do sleep 0.02; done");
     let test = test.file("go", "");
     test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
     fs::remove_file(test.work().join("go")).expect("it is there");
-    let all: Vec<_> =
-        (0..6).map(|_| test.start(["resume", "--raise", "iterations=2"])).collect();
+    let all: Vec<_> = (0..6).map(|_| test.start(["resume", "--raise", "iterations=2"])).collect();
     wait_for("the winner's iteration", || test.read("went").lines().count() == 2);
     let mut all = all;
     wait_for("the others to give up", || {
@@ -299,7 +308,8 @@ fn a_supervisor_that_lost_its_run_writes_nothing_and_ends_its_tree() {
     let test = test.file("go", "");
     wait_for("the end of the run", || test.state()["run_status"] == "stopped");
     assert_eq!(test.events("iteration_finished").len(), 1, "only the new one's end counts");
-    let numbers: Vec<u64> = test.journal().iter().filter_map(|event| event["seq"].as_u64()).collect();
+    let numbers: Vec<u64> =
+        test.journal().iter().filter_map(|event| event["seq"].as_u64()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
@@ -318,7 +328,10 @@ fn a_policy_that_is_edited_or_deleted_changes_nothing() {
     test.run(["resume", "--raise", "iterations=4"]).exits(125);
     assert_eq!(test.state()["policy_hash"], hash.as_str());
     let decisions = test.events("decision");
-    assert!(decisions.iter().all(|decision| decision["policy_hash"] == hash.as_str()), "{decisions:?}");
+    assert!(
+        decisions.iter().all(|decision| decision["policy_hash"] == hash.as_str()),
+        "{decisions:?}"
+    );
 }
 
 /// Row 21: nobody reads what is printed any more, and the halt is recorded all the same.
@@ -353,10 +366,8 @@ fn a_child_inherits_three_descriptors() {
 /// Row 26.
 #[test]
 fn orphans_that_end_are_collected_while_the_iteration_runs() {
-    let test = Loop::new().script(
-        "agent.sh",
-        "for i in $(seq 200); do (true &); done; touch made; exec sleep 300",
-    );
+    let test = Loop::new()
+        .script("agent.sh", "for i in $(seq 200); do (true &); done; touch made; exec sleep 300");
     let running = test.start(["run", "--", "./agent.sh"]);
     wait_for("the orphans", || test.exists("made"));
     let (_, inner) = supervisors(&test, running.pid());
@@ -409,7 +420,9 @@ fn a_torrent_of_reports_does_not_hold_up_an_order() {
     let line = r#"::backstop {"type":"action","signature":"s","kind":"k"}"#;
     let test = Loop::new().script("agent.sh", &format!("touch up; exec yes '{line}'"));
     let running = test.start_unheard(["run", "--grace", "5s", "--", "./agent.sh"]);
-    wait_for("many reports", || test.exists("up") && test.run(["show", "latest", "--json"]).code == Some(0));
+    wait_for("many reports", || {
+        test.exists("up") && test.run(["show", "latest", "--json"]).code == Some(0)
+    });
     running.signal(Signal::INT);
     running.ends().exits(130);
     test.leaves_nothing();

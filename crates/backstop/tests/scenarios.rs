@@ -217,6 +217,29 @@ fn f12_a_permanent_error_is_not_retried() {
     assert_eq!(test.state()["facts"]["iterations"], 1);
     assert_eq!(test.state()["run_status"], "failed");
     assert!(ended.stderr.contains("the budget is used up"), "{}", ended.stderr);
+
+    // The same by the policy's own words.
+    let policy = "[errors]\ncritical = ['Credit Balance']\n";
+    let test = Loop::new()
+        .file("p.toml", policy)
+        .script("agent.sh", "echo 'your credit balance is too low' >&2; exit 1");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(13);
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+}
+
+#[test]
+fn f20_what_may_pass_is_tried_again_later_and_not_for_ever() {
+    let policy = "preset = 'default'\n[errors]\ntransient = ['overloaded']\n";
+    let test = Loop::new()
+        .file("p.toml", policy)
+        .script("agent.sh", "echo 'the provider is overloaded' >&2; exit 1");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(12);
+    assert_eq!(test.state()["facts"]["last_error"]["category"], "transient");
+    let started = test.events("iteration_started");
+    let active: Vec<u64> =
+        started.iter().map(|event| event["active_ms"].as_u64().expect("a number")).collect();
+    assert_eq!(active.len(), 3);
+    assert!(active[1] - active[0] >= 1_000 && active[2] - active[1] >= 2_000, "{active:?}");
 }
 
 #[test]
@@ -236,7 +259,7 @@ fn f13_a_silent_meter_fails_closed() {
 fn f13_a_limit_that_only_a_preset_set_warns_once() {
     let test = Loop::new();
     let ended = test.run(["run", "--max-iterations", "3", "--", "true"]).exits(125);
-    assert_eq!(ended.stderr.matches("reported no tokens").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("No tokens were reported").count(), 1, "{}", ended.stderr);
 }
 
 #[test]

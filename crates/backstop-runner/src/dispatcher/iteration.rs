@@ -13,6 +13,7 @@ use backstop_core::time::millis;
 
 use super::ending::{Ending, Step};
 use super::idle::Idle;
+use super::settings;
 use super::{Dispatcher, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
 use crate::launch::Stdin;
@@ -274,7 +275,10 @@ impl Dispatcher {
             duration_ms: millis(duration),
         };
         let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
-        if let Some(error) = bad_exit(&finished, &summary) {
+        if let Some(mut error) = bad_exit(&finished, &summary) {
+            if let Some(category) = settings::category(self.engine.policy(), &error.message) {
+                error.category = category;
+            }
             if !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited() {
                 self.take(error);
             }

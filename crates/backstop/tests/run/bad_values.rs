@@ -28,7 +28,6 @@ fn a_bad_value_is_refused_with_the_name_of_its_flag() {
         ("--finish-within", "-1s"),
         ("--grace", "short"),
         ("--delay", "a while"),
-        ("--preset", "ralf"),
         ("--label", "core"),
         ("--label", "=core"),
         ("--auto-resume", "-1"),
@@ -39,6 +38,7 @@ fn a_bad_value_is_refused_with_the_name_of_its_flag() {
     }
     test.run(["run", "--until-output", "(", "--regex", "--", "touch", "ran"])
         .refused(64, &["--until-output"]);
+    test.run(["run", "--preset", "ralf", "--", "touch", "ran"]).refused(64, &["preset `ralf`"]);
     assert!(!test.exists("ran"));
     assert!(!test.state_directory().exists(), "nothing was begun");
 }

@@ -29,7 +29,8 @@ fn until_output_is_a_literal_unless_it_is_a_regex() {
 
 #[test]
 fn until_output_finds_what_comes_in_pieces() {
-    let test = Loop::new().script("agent.sh", "for c in A L L ' ' D O N E; do printf \"$c\"; sleep 0.02; done");
+    let test = Loop::new()
+        .script("agent.sh", "for c in A L L ' ' D O N E; do printf \"$c\"; sleep 0.02; done");
     for flags in [&["--until-output", "ALL DONE"][..], &["--until-output", "AL+ D.NE", "--regex"]] {
         let words = [&["run", "--max-iterations", "3"], flags, &["--", "./agent.sh"]].concat();
         test.run(words).exits(0);
@@ -74,7 +75,8 @@ fn until_script() {
     test.run(["run", "--until-script", "./check.sh", "--", "./agent.sh"]).exits(0);
     assert_eq!(test.state()["facts"]["iterations"], 2);
     // A script of one's own may take its time.
-    let shown = test.run(["run", "--until-script", "./check.sh", "--dry-run", "--", "true"]).exits(0);
+    let shown =
+        test.run(["run", "--until-script", "./check.sh", "--dry-run", "--", "true"]).exits(0);
     assert!(shown.stdout.contains("10m"), "{}", shown.stdout);
 }
 

@@ -1,10 +1,16 @@
 //! What the supervised side says, and what it may not.
 
-use crate::support::looping::Loop;
 use crate::support;
+use crate::support::looping::Loop;
+
+/// Three units in a row that go wrong are enough.
+const THREE: &str = "[[rule]]\nwhen = { type = 'consecutive_fails', count = 3 }\nthen = 'stop'\n";
 
 fn reporting(script: &str) -> Loop {
-    Loop::new().script("agent.sh", script).variable("BACKSTOP", support::BINARY)
+    Loop::new()
+        .file("three.toml", THREE)
+        .script("agent.sh", script)
+        .variable("BACKSTOP", support::BINARY)
 }
 
 #[test]
@@ -14,7 +20,7 @@ fn emit_from_inside_answers_with_the_decision() {
   "$BACKSTOP" emit unit --id f$i --status rejected --attempts 1 > said; echo $? >> codes
 done"#,
     );
-    test.run(["run", "--once", "--preset", "pipeline", "--", "./agent.sh"]).exits(41);
+    test.run(["run", "--once", "--policy", "three.toml", "--", "./agent.sh"]).exits(41);
     let codes = test.read("codes");
     assert!(codes.starts_with("0\n0\n41\n"), "{codes}");
     assert_eq!(test.state()["stop_reason"]["code"], "consecutive_fails");
@@ -28,21 +34,23 @@ fn a_shell_loop_breaks_by_the_answer() {
   echo $i > last
 done"#,
     );
-    test.run(["run", "--once", "--preset", "pipeline", "--", "./agent.sh"]).exits(41);
+    test.run(["run", "--once", "--policy", "three.toml", "--", "./agent.sh"]).exits(41);
     assert_eq!(test.read("last"), "2\n");
 }
 
 #[test]
 fn a_unit_in_progress_may_finish_and_no_new_one_may_start() {
-    // The rate fires while f3 is in work; f3 finishes, f4 is never finished.
+    // The third one that goes wrong stops the run: f4 must not be worked on.
     let test = reporting(
         r#"unit() { echo "::backstop {\"type\":\"unit\",\"id\":\"$1\",\"status\":\"$2\",\"attempts\":1}"; }
-unit f1 rejected; unit f2 rejected; unit f3 in_progress
-while [ ! -e noticed ]; do "$BACKSTOP" show "$BACKSTOP_RUN_ID" --events | grep -q '"verdict":"stop"' && touch noticed; [ -e once ] || { touch once; unit f3 rejected; }; done
+unit f1 rejected; unit f2 rejected; unit f3 in_progress; unit f3 rejected
+until "$BACKSTOP" show "$BACKSTOP_RUN_ID" --events | grep -q '"verdict":"stop"'; do :; done
+unit f3 rejected; touch goes-on
 unit f4 in_progress; sleep 300; unit f4 approved"#,
     );
-    let flags = ["run", "--once", "--preset", "pipeline", "--finish-within", "1h"];
+    let flags = ["run", "--once", "--policy", "three.toml", "--finish-within", "1h"];
     test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(41);
+    assert!(test.exists("goes-on"), "the one in work may say more");
     let units = test.events("unit");
     let last = units.last().expect("units");
     assert_eq!((&last["id"], &last["status"]), (&"f4".into(), &"in_progress".into()));
@@ -93,7 +101,9 @@ done"#,
 
 #[test]
 fn a_supervised_process_may_run_a_loop_of_its_own() {
-    let test = reporting(r#""$BACKSTOP" run --store "$PWD/inner" --max-iterations 2 -- touch inner-ran; echo $? > code"#);
+    let test = reporting(
+        r#""$BACKSTOP" run --store "$PWD/inner" --max-iterations 2 -- touch inner-ran; echo $? > code"#,
+    );
     test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
     assert_eq!(test.read("code"), "125\n");
     assert!(test.exists("inner-ran"));

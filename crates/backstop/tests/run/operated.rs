@@ -5,7 +5,8 @@ use rustix::process::Signal;
 use crate::support::looping::{Loop, wait_for};
 
 /// Counts its iterations; each waits for a file of its number.
-const STEPS: &str = "echo $BACKSTOP_ITERATION >> went; while [ ! -e go$BACKSTOP_ITERATION ]; do sleep 0.02; done";
+const STEPS: &str =
+    "echo $BACKSTOP_ITERATION >> went; while [ ! -e go$BACKSTOP_ITERATION ]; do sleep 0.02; done";
 
 fn stepping() -> Loop {
     Loop::new().script("agent.sh", STEPS)

@@ -20,7 +20,7 @@ fn a_total_must_be_raised() {
     assert_eq!(resumed[0]["note"], "nearly there");
     let raised = test.events("raised");
     assert_eq!(raised[0]["limit"], "max_iterations");
-    assert_eq!(raised[0]["value"], json!(3));
+    assert_eq!(raised[0]["value"], json!(3.0));
 }
 
 #[test]
@@ -131,12 +131,17 @@ fn a_run_that_goes_on_is_not_resumed() {
 
 #[test]
 fn an_unfinished_iteration_is_run_again_after_a_stop() {
-    let test = Loop::new().script("agent.sh", "echo $BACKSTOP_ITERATION >> went; touch up; [ -e go ] || sleep 300");
+    let test = Loop::new()
+        .script("agent.sh", "echo $BACKSTOP_ITERATION >> went; touch up; [ -e go ] || sleep 300");
     let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
     running.signal(Signal::INT);
     running.ends().exits(130);
-    assert_eq!(test.state()["facts"]["consecutive_errors"], 0, "a person ended it, it did not fail");
+    assert_eq!(
+        test.state()["facts"]["consecutive_errors"],
+        0,
+        "a person ended it, it did not fail"
+    );
     let test = test.file("go", "");
     test.run(["resume"]).exits(125);
 }

@@ -7,9 +7,7 @@ use crate::support::looping::Loop;
 
 fn signals(test: &Loop) -> Vec<String> {
     let notes = test.events("noted").into_iter().filter(|note| note["what"] == "signalled");
-    notes
-        .filter_map(|note| note["detail"].as_str()?.split(' ').next().map(str::to_owned))
-        .collect()
+    notes.filter_map(|note| note["detail"].as_str()?.split(' ').next().map(str::to_owned)).collect()
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
-    Raised, Signal, SignalKind, Tasks, TestCounts, VerificationOutcome,
+    Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
+    ProgressKind, Raised, Signal, SignalKind, Tasks, TestCounts, VerificationOutcome, WorkerStatus,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -411,9 +411,21 @@ impl Facts {
         self.worker.is_rate_limited()
     }
 
-    /// When the provider takes more again, where it was told and the worker waits for it.
-    pub fn rate_limited_until(&self) -> Option<Timestamp> {
-        self.worker.is_rate_limited().then_some(self.worker.retry_at).flatten()
+    /// Whether the last iteration ended in an error that trying again later may help against.
+    pub fn ended_in_transient_error(&self) -> bool {
+        let transient =
+            self.errors.last.as_ref().map(|error| error.category) == Some(ErrorCategory::Transient);
+        self.errors.now && transient
+    }
+
+    /// Whether the last iteration that ended met a limit of the provider.
+    pub fn ended_rate_limited(&self) -> bool {
+        self.worker.status == Some(WorkerStatus::RateLimited)
+    }
+
+    /// When the provider takes more again, where it was told.
+    pub fn retry_at(&self) -> Option<Timestamp> {
+        self.worker.retry_at
     }
 
     /// The first unit that is not finished: where a pipeline goes on.

@@ -162,6 +162,20 @@ impl Policy {
         to_toml(&self.to_json())
     }
 
+    /// The same policy with another answer for limits that nobody measures.
+    #[must_use]
+    pub fn with_unmetered(&self, unmetered: Unmetered) -> Self {
+        let mut policy = self.clone();
+        policy.limits.unmetered = Some(unmetered);
+        for rule in policy.rules.iter_mut().filter(|rule| is_meter(&rule.when)) {
+            rule.on_unknown = match unmetered {
+                Unmetered::Allow => OnUnknown::Ignore,
+                Unmetered::Hold => Rule::default_on_unknown(&rule.when, rule.then),
+            };
+        }
+        policy
+    }
+
     /// The SHA-256 of the policy's canonical JSON: `sha256:` and 64 hexadecimal digits.
     pub fn hash(&self) -> String {
         sha256_hex(&canonical_json(&self.to_json()))

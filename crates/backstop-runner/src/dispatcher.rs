@@ -87,6 +87,8 @@ pub struct Dispatcher {
     pub(crate) resume_point: Option<String>,
     pub(crate) snapshot_seq: u64,
     pub(crate) retries: u32,
+    /// Iterations in a row that met a limit of the provider.
+    pub(crate) limited: u32,
     pub(crate) live: Option<LiveTerminal>,
     pub(crate) policy_name: String,
     pub(crate) notes: Vec<String>,

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_core::decision::Decision;
-use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed};
-use backstop_core::policy::{Flags, Layers, Policy};
+use backstop_core::policy::{Policy, Unmetered};
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::millis;
@@ -29,8 +28,8 @@ use crate::unsupervised::PinnedPolicy;
 pub struct Wishes {
     /// As people write them: `iterations=100`.
     pub raises: Vec<String>,
-    /// Go on without limits that nobody measures.
-    pub unmetered_allowed: bool,
+    /// What to do about limits that nobody measures, if not what the policy says.
+    pub unmetered: Option<Unmetered>,
     pub by: String,
     pub note: Option<String>,
     pub auto_resume: Option<u32>,
@@ -114,8 +113,8 @@ pub async fn take_over(
     if !ended.is_empty() {
         journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
     }
-    if wishes.unmetered_allowed {
-        journal.allow_unmetered(&**store, &wishes.by).await?;
+    if let Some(unmetered) = wishes.unmetered {
+        journal.set_unmetered(&**store, unmetered, &wishes.by).await?;
     }
     for event in changes(&run, wishes, journal.engine.policy())? {
         journal.take(event);
@@ -159,8 +158,8 @@ fn changes(run: &Run, wishes: &Wishes, policy: &Policy) -> Result<Vec<EventKind>
 /// Finds out whether the run would stop again at once for want of a higher limit.
 fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), ResumeError> {
     let mut engine = engine.clone();
-    if wishes.unmetered_allowed {
-        let policy = with_unmetered_allowed(engine.policy());
+    if let Some(unmetered) = wishes.unmetered {
+        let policy = engine.policy().with_unmetered(unmetered);
         let facts = engine.facts().clone();
         engine = Engine::with_facts(policy, facts).in_zone(engine.zone().clone());
     }
@@ -209,18 +208,6 @@ async fn policy_name(store: &dyn Store, hash: &str) -> Result<String, StoreError
     Ok(store.policy_fetch(hash).await?.map(|policy| policy.source_name).unwrap_or_default())
 }
 
-/// The same policy without the hold on limits that nobody measures.
-fn with_unmetered_allowed(policy: &Policy) -> Policy {
-    let text = policy.to_json().to_string();
-    let flags = Flags::new(&serde_json::json!({ "limits": { "unmetered": "allow" } }));
-    let layers = Layers {
-        document: Some((text.as_bytes(), Syntax::Json)),
-        flags: flags.as_ref().ok(),
-        ..Layers::default()
-    };
-    layers.load().map_or_else(|_| policy.clone(), |loaded| loaded.policy)
-}
-
 /// What is written before the run goes on.
 struct Taking {
     engine: Engine,
@@ -244,13 +231,22 @@ impl Taking {
         });
     }
 
-    async fn allow_unmetered(&mut self, store: &dyn Store, by: &str) -> Result<(), StoreError> {
-        let policy = with_unmetered_allowed(self.engine.policy());
+    async fn set_unmetered(
+        &mut self,
+        store: &dyn Store,
+        unmetered: Unmetered,
+        by: &str,
+    ) -> Result<(), StoreError> {
+        let policy = self.engine.policy().with_unmetered(unmetered);
+        let words = match unmetered {
+            Unmetered::Allow => "unmetered limits are allowed",
+            Unmetered::Hold => "unmetered limits hold",
+        };
         let name = policy_name(store, self.engine.policy_hash()).await?;
         let pinned = PinnedPolicy {
             policy,
             text: None,
-            name: format!("{name} + unmetered allowed"),
+            name: format!("{name}, {words}"),
             put_by: by.to_owned(),
         };
         let stored = pinned.stored(wall_time());
@@ -260,7 +256,7 @@ impl Taking {
         self.engine = Engine::with_facts(pinned.policy, facts).in_zone(zone);
         self.take(Noted {
             what: Note::PolicyApplied,
-            detail: format!("{} by {by}: unmetered limits are allowed", stored.hash),
+            detail: format!("{} by {by}: {words}", stored.hash),
         });
         Ok(())
     }

@@ -173,6 +173,7 @@ impl Supervisor {
             resume_point,
             snapshot_seq: last_seq,
             retries: 0,
+            limited: 0,
             live: self.columns,
             policy_name: self.policy_name,
             notes: self.notes,

@@ -38,6 +38,10 @@ use process::Process;
 /// The variable by which a process tells which run it belongs to.
 pub const RUN_VARIABLE: &str = "BACKSTOP_RUN_ID";
 
+/// The variable by which a process tells which supervisor's number it came from: a run may have had
+/// several.
+pub const SUPERVISOR_VARIABLE: &str = "BACKSTOP_SUPERVISOR";
+
 /// The variable that limits how the tree is held together.
 pub const CONTAINMENT_VARIABLE: &str = "BACKSTOP_CONTAINMENT";
 
@@ -145,7 +149,11 @@ impl Tree {
     /// # Errors
     /// It can't be started.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        command.process_group(0).env(RUN_VARIABLE, self.run.as_str());
+        let supervisor = std::process::id().to_string();
+        command
+            .process_group(0)
+            .env(RUN_VARIABLE, self.run.as_str())
+            .env(SUPERVISOR_VARIABLE, supervisor);
         Child::start(command, &self.owned)
     }
 

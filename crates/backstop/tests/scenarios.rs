@@ -1,6 +1,6 @@
 //! Ways in which loops went wrong for people, each supervised for real. A test carries the number of
-//! its scenario. Those that need an agent's own format are not here yet: F6, F8, F9, F10, F12, F15,
-//! F19 and F20.
+//! its scenario. Not here: those that need an agent's own format (the rest of F6, F8, F19 and F20),
+//! and F28, an option that is accepted and ignored, which is what `run` is about.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn f1_the_first_signal_ends_the_loop_and_its_tree() {
         wait_for("the agent and its child", || test.processes().len() >= 3);
         running.signal(signal);
         running.ends().exits(code);
-        assert_eq!(test.processes(), [], "{signal:?}");
+        test.leaves_nothing();
         assert_eq!(test.read("went"), "go\n", "no second iteration was started");
         let state = test.state();
         assert_eq!(state["stop_reason"]["code"], reason);
@@ -42,7 +42,7 @@ fn f1_a_second_signal_kills_at_once_what_ignores_the_first() {
     });
     running.signal(Signal::INT);
     running.ends().exits(130);
-    assert_eq!(test.processes(), []);
+    test.leaves_nothing();
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn f3_an_iteration_ends_with_its_main_process() {
     let test = Loop::new().script("agent.sh", "sleep 300 & echo done");
     let ended = test.run(["run", "--max-iterations", "2", "--", "./agent.sh"]).exits(125);
     assert_eq!(ended.stdout, "done\ndone\n");
-    assert_eq!(test.processes(), []);
+    test.leaves_nothing();
     let swept = test.events("noted");
     assert!(swept.iter().any(|note| note["what"] == "swept"), "{swept:?}");
 }
@@ -105,7 +105,7 @@ fn f5_a_server_with_a_session_of_its_own_is_ended_too() {
             )
             .variable("BACKSTOP_CONTAINMENT", containment);
         let ended = test.run(["run", "--once", "--grace", "200ms", "--", "./agent.sh"]).exits(0);
-        assert_eq!(test.processes(), [], "{containment}");
+        test.leaves_nothing();
         assert!(ended.stderr.contains(containment), "{}", ended.stderr);
     }
 }
@@ -140,6 +140,66 @@ fn f7_a_proven_claim_ends_the_run() {
     assert_eq!(test.state()["run_status"], "completed");
 }
 
+/// Limited by the provider in the iterations that `limited` names, failing in all others.
+fn limited(limited: &str) -> Loop {
+    let says = format!(
+        r#"case $BACKSTOP_ITERATION in {limited})
+  at=$(date -u -d '+1 second' +%Y-%m-%dT%H:%M:%S.%NZ)
+  echo "::backstop {{\"type\":\"worker\",\"status\":\"rate_limited\",\"retry_at\":\"$at\"}}";;
+esac
+exit 1"#
+    );
+    Loop::new().script("agent.sh", &says)
+}
+
+#[test]
+fn f9_a_limit_is_neither_success_nor_failure_nor_progress() {
+    let test = limited("*");
+    let flags = ["run", "--max-iterations", "4", "--no-progress", "9", "--", "./agent.sh"];
+    test.run(flags).exits(125);
+    let facts = &test.state()["facts"];
+    assert_eq!(facts["consecutive_errors"], 0);
+    assert_eq!(facts["iterations_since_progress"], 0);
+    assert_eq!(test.events("error"), Vec::<serde_json::Value>::new());
+}
+
+#[test]
+fn f10_a_wait_for_a_limit_is_waited_and_resets_no_counter() {
+    let test = limited("2|4");
+    test.run(["run", "--", "./agent.sh"]).exits(12);
+    let facts = &test.state()["facts"];
+    assert_eq!(facts["iterations"], 5, "three failures in a row, with two waits between them");
+    assert_eq!(facts["consecutive_errors"], 3);
+    let at = |event: &serde_json::Value| {
+        event["at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time")
+    };
+    let limits = test.events("worker");
+    let started = test.events("iteration_started");
+    for (limit, next) in limits.iter().zip([&started[2], &started[4]]) {
+        let retry = limit["retry_at"].as_str().expect("a time").parse().expect("a time");
+        assert!(at(next) >= retry, "{limit} {next}");
+        let active = |event: &serde_json::Value| event["active_ms"].as_u64().expect("a number");
+        assert!(active(next) - active(limit) < 900, "the wait is no work: {limit} {next}");
+    }
+}
+
+#[test]
+fn f10_waits_are_bounded_by_what_bounds_the_run() {
+    let test = limited("*");
+    test.run(["run", "--max-iterations", "2", "--", "./agent.sh"]).exits(125);
+    let limited = r#"echo '::backstop {"type":"worker","status":"rate_limited"}'"#;
+    let test = Loop::new().script("agent.sh", limited);
+    test.run(["run", "--max-iterations", "3", "--", "./agent.sh"]).exits(125);
+    // Who does not say when to come back is not asked again at once.
+    let at: Vec<_> = test
+        .events("iteration_started")
+        .iter()
+        .map(|event| event["at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("one"))
+        .collect();
+    assert!(at[1].duration_since(at[0]).as_millis() >= 1_000, "{at:?}");
+    assert!(at[2].duration_since(at[1]).as_millis() >= 2_000, "{at:?}");
+}
+
 #[test]
 fn f11_turns_that_fail_and_cost_nothing_are_bounded() {
     let test = Loop::new().script("agent.sh", "echo 'no credit' >&2; exit 7");
@@ -147,6 +207,39 @@ fn f11_turns_that_fail_and_cost_nothing_are_bounded() {
     let state = test.state();
     assert_eq!(state["facts"]["iterations"], 3);
     assert_eq!(state["facts"]["last_error"]["message"], "exit status 7: no credit");
+}
+
+#[test]
+fn f12_a_permanent_error_is_not_retried() {
+    let says = r#"echo '::backstop {"type":"error","category":"critical","message":"the budget is used up"}'; exit 1"#;
+    let test = Loop::new().script("agent.sh", says);
+    let ended = test.run(["run", "--", "./agent.sh"]).exits(13);
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+    assert_eq!(test.state()["run_status"], "failed");
+    assert!(ended.stderr.contains("the budget is used up"), "{}", ended.stderr);
+
+    // The same by the policy's own words.
+    let policy = "[errors]\ncritical = ['Credit Balance']\n";
+    let test = Loop::new()
+        .file("p.toml", policy)
+        .script("agent.sh", "echo 'your credit balance is too low' >&2; exit 1");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(13);
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+}
+
+#[test]
+fn f20_what_may_pass_is_tried_again_later_and_not_for_ever() {
+    let policy = "preset = 'default'\n[errors]\ntransient = ['overloaded']\n";
+    let test = Loop::new()
+        .file("p.toml", policy)
+        .script("agent.sh", "echo 'the provider is overloaded' >&2; exit 1");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(12);
+    assert_eq!(test.state()["facts"]["last_error"]["category"], "transient");
+    let started = test.events("iteration_started");
+    let active: Vec<u64> =
+        started.iter().map(|event| event["active_ms"].as_u64().expect("a number")).collect();
+    assert_eq!(active.len(), 3);
+    assert!(active[1] - active[0] >= 1_000 && active[2] - active[1] >= 2_000, "{active:?}");
 }
 
 #[test]
@@ -166,7 +259,7 @@ fn f13_a_silent_meter_fails_closed() {
 fn f13_a_limit_that_only_a_preset_set_warns_once() {
     let test = Loop::new();
     let ended = test.run(["run", "--max-iterations", "3", "--", "true"]).exits(125);
-    assert_eq!(ended.stderr.matches("reported no tokens").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("No tokens were reported").count(), 1, "{}", ended.stderr);
 }
 
 #[test]
@@ -178,6 +271,20 @@ fn f14_an_iteration_that_the_rest_cannot_pay_for_is_not_started() {
     assert_eq!(state["facts"]["iterations"], 5, "{}", ended.stderr);
     assert!(state["facts"]["cost_usd"].as_f64() < Some(10.0));
     assert!(state["stop_reason"]["message"].to_string().contains("$1.00 of $10.00"), "{state}");
+}
+
+#[test]
+fn f15_what_sub_agents_use_counts() {
+    let test = Loop::new().variable("BACKSTOP", support::BINARY).script(
+        "agent.sh",
+        r#"for agent in 1 2 3; do
+  setsid sh -c 'sh -c "\"$BACKSTOP\" emit usage --input-tokens 60 --cost-usd 0.5; true"' &
+done; wait"#,
+    );
+    test.run(["run", "--max-tokens", "180", "--", "./agent.sh"]).exits(127);
+    let facts = &test.state()["facts"];
+    assert_eq!((&facts["tokens"], &facts["cost_usd"]), (&json!(180), &json!(1.5)));
+    assert_eq!(facts["iterations"], 1);
 }
 
 #[test]
@@ -283,6 +390,43 @@ fn f24_a_restart_resets_no_counter() {
         Vec::<serde_json::Value>::new(),
         "nobody acknowledged anything"
     );
+}
+
+#[test]
+fn f25_time_while_everything_stands_still_does_not_count() {
+    let test = Loop::new()
+        .script("agent.sh", "touch up; while [ ! -e go ]; do echo x >> worked; sleep 0.02; done");
+    let running = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    running.signal(Signal::TSTP);
+    wait_for("everything to stand still", || is_stopped(running.pid()));
+    let worked = test.read("worked");
+    let clock = std::time::Instant::now();
+    wait_for("some time to pass", || clock.elapsed().as_millis() > 1_500);
+    assert_eq!(test.read("worked"), worked, "nothing is done meanwhile");
+    running.signal(Signal::CONT);
+    wait_for("the work to go on", || test.read("worked") != worked);
+    let test = test.file("go", "");
+    running.ends().exits(125);
+    let suspended = test.events("suspended");
+    assert_eq!(suspended.len(), 1);
+    assert!(suspended[0]["ms"].as_u64() >= Some(1_400), "{suspended:?}");
+    let journal = test.journal();
+    let at = journal.iter().position(|event| event["type"] == "suspended").expect("it is there");
+    let active = |index: usize| journal[index]["active_ms"].as_u64().expect("a number");
+    let wall = |index: usize| {
+        let text = journal[index]["at"].as_str().expect("a time");
+        text.parse::<jiff::Timestamp>().expect("a time").as_millisecond()
+    };
+    let (first, last) = (0, journal.len() - 1);
+    let missing = u128::from((wall(last) - wall(first)).unsigned_abs())
+        .saturating_sub(u128::from(active(last) - active(first)));
+    assert!(missing >= 1_300, "{missing} ms of {at} events do not count");
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
 #[test]

@@ -54,11 +54,16 @@ impl Dispatcher {
     /// What to wait for after a decision that lets the run go on.
     fn wait_after(&mut self, decision: &Decision) -> Option<Wait> {
         let facts = self.engine.facts();
-        if let Some(retry_at) = facts.rate_limited_until() {
-            let left = retry_at.since(self.clock.now().at);
+        if facts.ended_rate_limited() {
+            self.limited = self.limited.saturating_add(1);
+            let left = match facts.retry_at() {
+                Some(retry_at) => retry_at.since(self.clock.now().at),
+                None => back_off(self.limited),
+            };
             return Some(Wait { why: "rate limit".to_owned(), left, is_active: false });
         }
-        if decision.verdict == Verdict::Retry {
+        self.limited = 0;
+        if decision.verdict == Verdict::Retry || facts.ended_in_transient_error() {
             self.retries = self.retries.saturating_add(1);
             let left = back_off(self.retries);
             return Some(Wait { why: "back-off".to_owned(), left, is_active: true });

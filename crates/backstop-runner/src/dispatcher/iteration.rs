@@ -13,6 +13,7 @@ use backstop_core::time::millis;
 
 use super::ending::{Ending, Step};
 use super::idle::Idle;
+use super::settings;
 use super::{Dispatcher, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
 use crate::launch::Stdin;
@@ -275,7 +276,10 @@ impl Dispatcher {
         };
         let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
         let speaks = !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited();
-        if let Some(error) = bad_exit(&finished, &summary).filter(|_| speaks) {
+        if let Some(mut error) = bad_exit(&finished, &summary).filter(|_| speaks) {
+            if let Some(category) = settings::category(self.engine.policy(), &error.message) {
+                error.category = category;
+            }
             self.take(error);
         }
         self.look_around().await;

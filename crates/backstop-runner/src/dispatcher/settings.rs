@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backstop_core::condition::{Condition, Since};
+use backstop_core::event::ErrorCategory;
 use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
@@ -40,6 +41,23 @@ impl LoopTimes {
 pub fn reads_progress(policy: &Policy) -> bool {
     policy.settings.progress.is_some()
         || policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
+}
+
+/// What kind of error a message tells of, where the policy has words for it; the gravest counts.
+pub fn category(policy: &Policy, message: &str) -> Option<ErrorCategory> {
+    let words = policy.settings.errors.as_ref()?;
+    let message = message.to_lowercase();
+    [
+        (ErrorCategory::Critical, &words.critical),
+        (ErrorCategory::Transient, &words.transient),
+        (ErrorCategory::Recoverable, &words.recoverable),
+    ]
+    .into_iter()
+    .find(|(_, words)| {
+        let mut words = words.iter().flat_map(|words| &words.0);
+        words.any(|word| message.contains(&word.0.to_lowercase()))
+    })
+    .map(|(category, _)| category)
 }
 
 /// What to look for in the output.

@@ -236,8 +236,10 @@ impl Relay {
             }
         }
         if let (End::Died(_), Some(run)) = (end, self.run) {
-            // What got away from us carries the run's name.
-            orphans::end(run, None, Duration::ZERO);
+            // What got away from us carries the run's name and the supervisor's number.
+            if let Ok(supervisor) = u32::try_from(self.inner.as_raw()) {
+                orphans::end_those_of(supervisor, run);
+            }
         }
         let left: Vec<Process> = process::descendants();
         if !left.is_empty() {

@@ -17,15 +17,20 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Where a run's group would be: below our own. None where there is no such hierarchy.
+    /// Where this supervisor's group would be: below our own. None where there is no such hierarchy.
+    /// Each supervisor of a run has a group of its own: one that comes too late, or was taken over,
+    /// removes its own and nobody else's.
     pub fn planned(run: RunId) -> Option<Self> {
-        own_directory().map(|own| Self { path: own.join(leaf_name(run)) })
+        let name = format!("{}-{}", leaf_name(run), std::process::id());
+        own_directory().map(|own| Self { path: own.join(name) })
     }
 
     /// A group that another process has told of, there or not; none if a run's has another name.
     pub fn of_run(run: RunId, path: impl Into<PathBuf>) -> Option<Self> {
         let path = path.into();
-        (path.file_name() == Some(leaf_name(run).as_ref())).then_some(Self { path })
+        let name = path.file_name()?.to_str()?;
+        let supervisor = name.strip_prefix(&leaf_name(run))?.strip_prefix('-')?;
+        supervisor.parse::<u32>().is_ok().then_some(Self { path })
     }
 
     /// A group that another process has told of and that is there.
@@ -200,6 +205,10 @@ mod tests {
     fn a_recorded_path_must_be_a_group_of_that_run() {
         let run = RunId::new(1, 1);
         assert_eq!(ControlGroup::recorded(run, "/sys/fs/cgroup"), None);
-        assert_eq!(ControlGroup::recorded(run, format!("/tmp/backstop-{run}")), None);
+        assert_eq!(ControlGroup::recorded(run, format!("/tmp/backstop-{run}-7")), None);
+        assert_eq!(ControlGroup::of_run(run, format!("/x/backstop-{run}")), None);
+        assert_eq!(ControlGroup::of_run(run, format!("/x/backstop-{run}-7/below")), None);
+        let path = PathBuf::from(format!("/x/backstop-{run}-7"));
+        assert_eq!(ControlGroup::of_run(run, &path), Some(ControlGroup { path }));
     }
 }

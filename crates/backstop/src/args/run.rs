@@ -90,7 +90,7 @@ pub struct LimitFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
     /// So many US dollars have been spent
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// The clock shows this time, such as 07:00 or 2026-05-04T07:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -163,6 +163,12 @@ pub struct ViewFlags {
     /// Leave the run in the background and print its name
     #[arg(long, conflicts_with = "json")]
     pub detach: bool,
+}
+
+/// A number that can be compared with: neither `NaN` nor `inf`, which would limit nothing.
+fn dollars(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.ok_or_else(|| "write it like 20 or 0.5".to_owned())
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

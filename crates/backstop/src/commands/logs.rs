@@ -147,7 +147,7 @@ impl Tail {
             }
             // A line without an end must not fill the memory.
             if let Some(line) = self.lines.back_mut().filter(|line| line.len() > LONGEST_LINE) {
-                line.truncate(line.floor_char_boundary(LONGEST_LINE));
+                line.drain(..line.ceil_char_boundary(line.len() - LONGEST_LINE));
             }
         }
     }
@@ -280,7 +280,8 @@ mod tests {
         assert_eq!(tail.take(), "");
         tail.push(&"x".repeat(3 * LONGEST_LINE));
         tail.push("y");
-        assert_eq!(tail.take().len(), LONGEST_LINE);
+        let last = tail.take();
+        assert_eq!((last.len(), last.ends_with("xy")), (LONGEST_LINE, true));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `backstop resume`: a halted run, or one whose supervisor died, goes on.
 
+use backstop_core::policy::Unmetered;
 use backstop_runner::resuming::Wishes;
 
 use super::run::supervise::{self, Task, View};
@@ -11,7 +12,10 @@ use crate::terminal::Terminal;
 pub fn run(arguments: &ResumeArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let wishes = Wishes {
         raises: arguments.raise.clone(),
-        unmetered_allowed: arguments.unmetered.as_deref() == Some("allow"),
+        unmetered: arguments.unmetered.as_deref().map(|what| match what {
+            "allow" => Unmetered::Allow,
+            _ => Unmetered::Hold,
+        }),
         by: caller(),
         note: arguments.note.clone(),
         auto_resume: arguments.auto_resume,

@@ -6,7 +6,7 @@ use backstop_core::event::{IterationFinished, ProgressKind, TestCounts, Verifica
 use backstop_core::state::Statistics;
 use rustix::process::Signal;
 
-use super::figures::{dollars, rounded};
+use super::figures::{counted, dollars, rounded};
 
 /// What was seen in the iteration that runs.
 #[derive(Debug)]
@@ -95,8 +95,8 @@ fn units(before: &Statistics, now: &Statistics) -> Option<String> {
     let (all, bad) =
         (ended(now).saturating_sub(ended(before)), bad(now).saturating_sub(bad(before)));
     (all > 0).then(|| match bad {
-        0 => format!("{all} units"),
-        bad => format!("{all} units, {bad} of them bad"),
+        0 => counted(all, "unit", "units"),
+        bad => format!("{}, {bad} of them bad", counted(all, "unit", "units")),
     })
 }
 

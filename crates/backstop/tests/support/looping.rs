@@ -108,12 +108,41 @@ impl Loop {
         self.start(arguments).ends()
     }
 
+    /// Runs the binary to its end, with something piped in.
+    #[track_caller]
+    pub fn feed<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        stdin: &str,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Ended {
+        let path = self.folder.path().join("piped");
+        fs::write(&path, stdin).expect("can be written");
+        let mut command = Command::new("/bin/cat");
+        let cat = command.arg(path).stdout(Stdio::piped()).spawn();
+        let piped = cat.expect("cat runs").stdout.expect("a pipe");
+        self.launch(self.command(arguments).stdin(piped)).ends()
+    }
+
     /// Starts the binary and leaves it running.
     pub fn start<S: AsRef<std::ffi::OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Running {
+        self.launch(&mut self.command(arguments))
+    }
+
+    /// Starts the binary and lets nobody read what it says.
+    pub fn start_unheard<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Running {
         let mut command = self.command(arguments);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Running { child: Some(child.expect("the binary can be started")) }
+    }
+
+    /// Starts a command with its output to be read at its end.
+    pub fn launch(&self, command: &mut Command) -> Running {
         let child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -161,6 +190,14 @@ impl Loop {
             .collect()
     }
 
+    /// No process of this test but supervisors lives now.
+    #[track_caller]
+    pub fn leaves_nothing(&self) {
+        let living = self.processes();
+        let names = living.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/cmdline")));
+        assert!(living.is_empty(), "{:?}", names.collect::<Vec<_>>());
+    }
+
     /// Waits until no process of this test but supervisors is left.
     #[track_caller]
     pub fn is_empty(&self) {
@@ -187,6 +224,17 @@ pub struct Running {
 impl Running {
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("it runs").id()
+    }
+
+    /// Closes the other ends of its output, as a terminal that is closed does.
+    pub fn hang_up(&mut self) {
+        let child = self.child.as_mut().expect("it runs");
+        drop((child.stdout.take(), child.stderr.take()));
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        let child = self.child.as_mut().expect("it runs");
+        child.try_wait().expect("it can be asked").is_none()
     }
 
     pub fn signal(&self, signal: Signal) {

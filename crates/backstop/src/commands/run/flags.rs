@@ -19,10 +19,16 @@ pub fn layer(arguments: &RunArguments) -> Result<Said, Error> {
     let rules = rules(arguments)?;
     let times = times(arguments)?;
     let verify = arguments.done.verify.as_ref().map(|command| json!({ "command": command }));
+    if let Some(verify) = &verify {
+        check("--verify", &json!({ "verify": verify }))?;
+    }
     let count = limits.len() + rules.len() + times.len() + usize::from(verify.is_some());
     let mut said = Map::new();
-    for (key, value) in [("limits", Json::Object(limits)), ("loop", Json::Object(times))] {
-        said.insert(key.to_owned(), value);
+    // A section that says nothing is none: the policy is the one that the file has.
+    for (key, values) in [("limits", limits), ("loop", times)] {
+        if !values.is_empty() {
+            said.insert(key.to_owned(), Json::Object(values));
+        }
     }
     said.insert("rule".to_owned(), Json::Array(rules));
     if let Some(verify) = verify {
@@ -92,7 +98,8 @@ fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
         add("--until-file", "complete", when)?;
     }
     if let Some(script) = &done.until_script {
-        add("--until-script", "complete", json!({ "type": "custom_script", "script": script }))?;
+        let when = json!({ "type": "custom_script", "script": script, "timeout": "10m" });
+        add("--until-script", "complete", when)?;
     }
     if let Some(time) = &limits.until_time {
         add("--until-time", "stop", json!({ "type": "wall_clock", "at": time }))?;

@@ -1,0 +1,129 @@
+//! What people do to a run while it goes on.
+
+use rustix::process::Signal;
+
+use crate::support::looping::{Loop, wait_for};
+
+/// Counts its iterations; each waits for a file of its number.
+const STEPS: &str =
+    "echo $BACKSTOP_ITERATION >> went; while [ ! -e go$BACKSTOP_ITERATION ]; do sleep 0.02; done";
+
+fn stepping() -> Loop {
+    Loop::new().script("agent.sh", STEPS)
+}
+
+fn went(test: &Loop) -> usize {
+    test.read("went").lines().count()
+}
+
+#[test]
+fn pause_and_continue() {
+    let test = stepping();
+    let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["pause", "latest"]).exits(0);
+    assert_eq!(test.state()["run_status"], "running", "the iteration may finish");
+    let test = test.file("go1", "").file("go2", "");
+    wait_for("the pause", || test.state()["run_status"] == "paused");
+    let active = test.state()["facts"]["active_ms"].clone();
+    assert_eq!(went(&test), 1);
+    let clock = std::time::Instant::now();
+    wait_for("some time to pass", || clock.elapsed().as_millis() > 300);
+    assert_eq!(test.state()["facts"]["active_ms"], active, "time stands still");
+    test.run(["pause", "latest", "--continue"]).exits(0);
+    running.ends().exits(125);
+    assert_eq!(went(&test), 2);
+    let signals = test.events("signal");
+    let kinds: Vec<_> = signals.iter().filter_map(|signal| signal["kind"].as_str()).collect();
+    assert_eq!(kinds, ["pause", "resume"]);
+    let started = test.events("iteration_started");
+    let gap = started[1]["active_ms"].as_u64().expect("a number");
+    let before = test.events("iteration_finished")[0]["active_ms"].as_u64().expect("a number");
+    assert!(gap - before < 300, "{before} to {gap}");
+}
+
+#[test]
+fn a_paused_run_can_be_stopped() {
+    let test = stepping();
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["pause", "latest"]).exits(0);
+    let test = test.file("go1", "");
+    wait_for("the pause", || test.state()["run_status"] == "paused");
+    test.run(["stop", "latest"]).exits(0);
+    running.ends().exits(130);
+    assert_eq!(went(&test), 1);
+}
+
+#[test]
+fn raise_while_it_runs() {
+    let test = stepping();
+    let running = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["raise", "latest", "iterations=2", "--why", "nearly done"]).exits(0);
+    let test = test.file("go1", "").file("go2", "");
+    running.ends().exits(125);
+    assert_eq!(went(&test), 2);
+    assert_eq!(test.events("raised")[0]["why"], "nearly done");
+}
+
+#[test]
+fn stop_lets_the_iteration_finish() {
+    let test = stepping();
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["stop", "latest"]).exits(0);
+    assert_eq!(test.state()["run_status"], "running");
+    let test = test.file("go1", "");
+    running.ends().exits(130);
+    let finished = test.events("iteration_finished");
+    assert_eq!(finished[0]["exit_code"], 0);
+    assert_eq!(went(&test), 1, "nothing new was started");
+    assert!(!sent_a_signal(&test));
+}
+
+#[test]
+fn stop_now_does_not() {
+    let test = stepping();
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["stop", "latest", "--now"]).exits(0);
+    running.ends().exits(130);
+    assert!(sent_a_signal(&test));
+    test.leaves_nothing();
+    test.run(["stop", "latest"]).refused(65, &["is stopped already"]);
+}
+
+#[test]
+fn a_signal_overtakes_a_stop_that_waits() {
+    let test = stepping();
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    test.run(["stop", "latest"]).exits(0);
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    assert!(sent_a_signal(&test));
+}
+
+#[test]
+fn another_policy_is_put_in_place_while_it_runs() {
+    let test = stepping().file("p.toml", "[limits]\niterations = 9\n");
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the agent", || went(&test) == 1);
+    // Editing the file is not enough.
+    let test = test.file("p.toml", "[limits]\niterations = 1\n").file("go1", "");
+    wait_for("the second iteration", || went(&test) == 2);
+    test.run(["policy", "apply", "latest", "--policy", "p.toml"]).exits(0);
+    let hash = test.run(["policy", "hash", "p.toml"]).exits(0).stdout.trim().to_owned();
+    let test = test.file("go2", "");
+    running.ends().exits(125);
+    assert_eq!(went(&test), 2);
+    assert_eq!(test.state()["policy_hash"], hash.as_str());
+    let notes = test.events("noted");
+    let applied = notes.iter().find(|note| note["what"] == "policy_applied");
+    assert!(applied.expect("it is journalled")["detail"].to_string().contains(&hash));
+}
+
+fn sent_a_signal(test: &Loop) -> bool {
+    test.events("noted").iter().any(|note| note["what"] == "signalled")
+}

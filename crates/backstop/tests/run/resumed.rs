@@ -1,0 +1,152 @@
+//! `backstop resume`, and runs that resume by themselves.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::run_of;
+use crate::support::looping::{Loop, wait_for};
+
+#[test]
+fn a_total_must_be_raised() {
+    let test = Loop::new();
+    test.run(["run", "--max-iterations", "2", "--", "true"]).exits(125);
+    let refused = test.run(["resume"]);
+    refused.refused(65, &["so it would stop again at once", "--raise iterations="]);
+    test.run(["resume", "--raise", "iterations=2"]).refused(65, &["--raise iterations="]);
+    assert_eq!(test.events("resumed").len(), 0, "a refusal changes nothing");
+    test.run(["resume", "--raise", "iterations=3", "--note", "nearly there"]).exits(125);
+    assert_eq!(test.state()["facts"]["iterations"], 3);
+    let resumed = test.events("resumed");
+    assert_eq!(resumed[0]["note"], "nearly there");
+    let raised = test.events("raised");
+    assert_eq!(raised[0]["limit"], "max_iterations");
+    assert_eq!(raised[0]["value"], json!(3.0));
+}
+
+#[test]
+fn several_limits_are_raised_at_once() {
+    let usage = r#"echo '::backstop {"type":"usage","input_tokens":5,"cost_usd":0.5}'"#;
+    let test = Loop::new().script("agent.sh", usage);
+    let flags = ["run", "--max-tokens", "10", "--max-cost", "1", "--", "./agent.sh"];
+    let ended = test.run(flags);
+    assert!([Some(127), Some(128)].contains(&ended.code), "{}", ended.stderr);
+    test.run(["resume", "--raise", "tokens=100"]).refused(65, &["--raise cost_usd="]);
+    let raises = ["resume", "--raise", "tokens=100", "--raise", "cost_usd=2.5"];
+    test.run(raises).exits(128);
+    assert_eq!(test.state()["facts"]["iterations"], 5);
+}
+
+#[test]
+fn a_streak_is_acknowledged_and_counts_anew() {
+    let test = Loop::new();
+    test.run(["run", "--no-progress", "2", "--", "true"]).exits(126);
+    test.run(["resume"]).exits(126);
+    assert_eq!(test.state()["facts"]["iterations"], 4);
+}
+
+#[test]
+fn time_while_stopped_does_not_count() {
+    let test = Loop::new();
+    test.run(run_of(&["--max-duration", "400ms"], &["sleep", "0.1"])).exits(124);
+    let before = test.state()["facts"]["active_ms"].as_u64().expect("a number");
+    let clock = std::time::Instant::now();
+    wait_for("some time to pass", || clock.elapsed().as_millis() > 500);
+    test.run(["resume", "--raise", "duration=800ms"]).exits(124);
+    let resumed = test.events("resumed");
+    assert!(resumed[0]["active_ms"].as_u64().expect("a number") < before + 400, "{resumed:?}");
+}
+
+#[test]
+fn unmetered_can_be_allowed_and_taken_back() {
+    let test = Loop::new();
+    let flags = ["--max-tokens", "10", "--max-iterations", "2", "--unmetered", "allow"];
+    test.run([&["run"], &flags[..], &["--", "true"]].concat()).exits(125);
+    let raise = ["resume", "--raise", "iterations=3"];
+    test.run([&raise[..], &["--unmetered", "hold"]].concat()).refused(65, &["--unmetered allow"]);
+    test.run([&raise[..], &["--unmetered", "allow"]].concat()).exits(125);
+}
+
+#[test]
+fn a_pipeline_goes_on_with_its_first_open_unit() {
+    // The third frame fails three times over; then the limits allow for it.
+    let agent = r#"from=${BACKSTOP_RESUME_FROM:-0}; echo "from $from" >> went
+for i in $(seq $from 5); do
+  [ $i = 3 ] && [ ! -e fixed ] && exit 1
+  echo "::backstop {\"type\":\"unit\",\"id\":\"f$i\",\"index\":$i,\"status\":\"approved\",\"attempts\":1}"
+done"#;
+    let test = Loop::new().script("agent.sh", agent);
+    test.run(["run", "--once", "--total-units", "6", "--", "./agent.sh"]).exits(31);
+    assert_eq!(test.state()["resume_from"]["index"], 3);
+    let test = test.file("fixed", "");
+    test.run(["resume"]).exits(0);
+    assert_eq!(test.read("went"), "from 0\nfrom 3\n");
+    assert_eq!(test.state()["statistics"]["units_approved"], 6);
+    assert_eq!(test.state()["statistics"]["units_remaining"], 0);
+}
+
+#[test]
+fn a_stalled_run_resumes_by_itself_so_many_times() {
+    let test = Loop::new();
+    test.run(["run", "--no-progress", "1", "--auto-resume", "1", "--", "true"]).exits(126);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+    let resumed = test.events("resumed");
+    assert_eq!(resumed.len(), 1);
+    assert_eq!(resumed[0]["by"], "backstop");
+    assert_eq!(test.events("halted").len(), 2, "each halt is on record");
+    // By hand it goes on as it began, unless told otherwise.
+    test.run(["resume", "--auto-resume", "0"]).exits(126);
+    assert_eq!(test.state()["facts"]["iterations"], 3);
+}
+
+#[test]
+fn other_reasons_do_not_resume_by_themselves() {
+    let test = Loop::new();
+    test.run(["run", "--max-iterations", "1", "--auto-resume", "5", "--", "true"]).exits(125);
+    assert_eq!(test.events("resumed").len(), 0);
+}
+
+#[test]
+fn who_waits_to_resume_by_itself_can_be_stopped() {
+    let test = Loop::new();
+    let running = test.start(["run", "--no-progress", "1", "--auto-resume", "9", "--", "true"]);
+    wait_for("the first halt", || !test.marked().is_empty() && has_halted(&test));
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    assert_eq!(test.state()["stop_reason"]["code"], "user_stopped");
+}
+
+#[test]
+fn a_run_that_goes_on_is_not_resumed() {
+    let test = Loop::new().script("agent.sh", "touch up; sleep 300");
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    test.run(["resume"]).refused(65, &["is running, supervised by process"]);
+    running.signal(Signal::TERM);
+    running.ends().exits(143);
+    let again = test.start(["resume"]);
+    wait_for("the second agent", || test.events("iteration_started").len() == 2);
+    again.signal(Signal::TERM);
+    again.ends().exits(143);
+}
+
+#[test]
+fn an_unfinished_iteration_is_run_again_after_a_stop() {
+    let test = Loop::new()
+        .script("agent.sh", "echo $BACKSTOP_ITERATION >> went; touch up; [ -e go ] || sleep 300");
+    let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    assert_eq!(
+        test.state()["facts"]["consecutive_errors"],
+        0,
+        "a person ended it, it did not fail"
+    );
+    let test = test.file("go", "");
+    test.run(["resume"]).exits(125);
+}
+
+fn has_halted(test: &Loop) -> bool {
+    let shown = test.run(["show", "latest", "--events"]);
+    shown.stdout.contains(r#""type":"halted""#)
+}

@@ -1,0 +1,118 @@
+//! What a run is given: standard input, a policy, labels, a store.
+
+use crate::run_of;
+use crate::support::looping::Loop;
+
+#[test]
+fn every_iteration_reads_the_file() {
+    let test = Loop::new().file("PROMPT.md", "do it\n");
+    let flags = ["--stdin", "PROMPT.md", "--max-iterations", "2"];
+    let ended = test.run(run_of(&flags, &["cat"])).exits(125);
+    assert_eq!(ended.stdout, "do it\ndo it\n");
+    let test = test.file("PROMPT.md", "do more\n");
+    let ended = test.run(["resume", "--raise", "iterations=3"]).exits(125);
+    assert_eq!(ended.stdout, "do more\n", "a file is read as it is now");
+}
+
+#[test]
+fn the_file_may_be_named_by_the_policy() {
+    let policy = "[loop]\nstdin = 'PROMPT.md'\n";
+    let test = Loop::new().file("PROMPT.md", "do it\n").file("backstop.toml", policy);
+    let ended = test.run(run_of(&["--max-iterations", "1"], &["cat"])).exits(125);
+    assert_eq!(ended.stdout, "do it\n");
+}
+
+#[test]
+fn every_iteration_reads_what_is_piped_in() {
+    let test = Loop::new();
+    let ended = test.feed("piped\n", run_of(&["--max-iterations", "2"], &["cat"])).exits(125);
+    assert_eq!(ended.stdout, "piped\npiped\n");
+    let ended = test.run(["resume", "--raise", "iterations=3"]).exits(125);
+    assert_eq!(ended.stdout, "piped\n", "a resumption reads it too");
+}
+
+#[test]
+fn without_anything_there_is_nothing_to_read() {
+    let test = Loop::new();
+    let ended = test.run(run_of(&["--once"], &["cat"])).exits(0);
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn policy_and_flags_are_merged() {
+    let policy = "[limits]\niterations = 7\n[[rule]]\nwhen = { type = 'output_pattern', pattern = 'STOP' }\nthen = 'stop'\n";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", "echo $BACKSTOP_ITERATION");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
+    assert_eq!(test.state()["facts"]["iterations"], 7);
+    test.run(["run", "--policy", "p.toml", "--max-iterations", "2", "--", "./agent.sh"]).exits(125);
+    assert_eq!(test.state()["facts"]["iterations"], 2, "the flag replaces the file's limit");
+    test.run(["run", "--policy", "p.toml", "--", "echo", "STOP"]).exits(60);
+}
+
+#[test]
+fn the_nearest_policy_is_found_and_named() {
+    let test =
+        Loop::new().file("backstop.toml", "[limits]\niterations = 2\n").file("deep/er/x", "");
+    let mut command = test.command_in(&test.work().join("deep/er"), ["run", "--", "true"]);
+    let ended = test.launch(&mut command).ends().exits(125);
+    assert!(ended.stderr.contains("backstop.toml"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_preset_by_either_flag() {
+    let test = Loop::new();
+    for flag in [["--preset", "ralph"], ["--policy", "preset:ralph"]] {
+        test.run([&["run"], &flag[..], &["--", "true"]].concat()).exits(126);
+        assert_eq!(test.state()["facts"]["iterations"], 3, "three without progress");
+    }
+}
+
+#[test]
+fn labels_are_kept_and_found() {
+    let test = Loop::new();
+    let flags = ["--label", "team=core", "--label", "kind=nightly", "--once"];
+    test.run([&["run"], &flags[..], &["--", "true"]].concat()).exits(0);
+    test.run(["run", "--label", "team=other", "--once", "--", "true"]).exits(0);
+    let found = test.run(["ls", "--label", "team=core", "--json"]).exits(0);
+    assert_eq!(found.stdout.lines().count(), 1, "{}", found.stdout);
+    let begun = test.run(["ls", "--label", "team=none", "--json"]).exits(0);
+    assert_eq!(begun.stdout, "");
+    assert_eq!(test.events("run_started")[0]["labels"]["team"], "other");
+}
+
+#[test]
+fn a_store_of_ones_own() {
+    let test = Loop::new();
+    let store = test.work().join("records");
+    let store = store.to_str().expect("UTF-8");
+    test.run(["run", "--store", store, "--max-iterations", "1", "--", "true"]).exits(125);
+    assert!(test.exists("records/backstop.db"));
+    assert!(!test.state_directory().exists());
+    test.run(["resume", "--store", store, "--raise", "iterations=2"]).exits(125);
+    let shown = test.run(["show", "--store", store, "--json"]).exits(0).json();
+    assert_eq!(shown["facts"]["iterations"], 2);
+}
+
+#[test]
+fn total_units() {
+    let test = Loop::new();
+    test.run(run_of(&["--once", "--total-units", "8"], &["units", "3"])).exits(0);
+    let state = test.state();
+    assert_eq!(state["statistics"]["total_units"], 8);
+    assert_eq!(state["statistics"]["units_remaining"], 5);
+    let form = test.run(["show", "--form", "pipeline"]).exits(0).json();
+    assert_eq!(form["statistics"]["total_frames"], 8);
+}
+
+#[test]
+fn a_child_is_told_who_and_where_it_is() {
+    let test = Loop::new();
+    let names =
+        ["env", "BACKSTOP_RUN_ID", "BACKSTOP_ITERATION", "BACKSTOP_SOCKET", "BACKSTOP_RESUME_FROM"];
+    let ended = test.run(run_of(&["--once"], &names)).exits(0);
+    let run = test.state()["run_id"].as_str().expect("a name").to_owned();
+    assert!(ended.stdout.contains(&format!("BACKSTOP_RUN_ID={run}\n")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("BACKSTOP_ITERATION=1\n"));
+    assert!(ended.stdout.contains("BACKSTOP_SOCKET=/"));
+    assert!(!ended.stdout.contains("BACKSTOP_RESUME_FROM"));
+}

@@ -17,15 +17,19 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Where a run's group would be: below our own. None where there is no such hierarchy.
+    /// Where this supervisor's group of a run would be: below our own. None where there is no such
+    /// hierarchy. Another supervisor of the same run has another one, so that none of them ends
+    /// what is not its own.
     pub fn planned(run: RunId) -> Option<Self> {
-        own_directory().map(|own| Self { path: own.join(leaf_name(run)) })
+        let name = format!("{}{}", leaf_prefix(run), std::process::id());
+        own_directory().map(|own| Self { path: own.join(name) })
     }
 
     /// A group that another process has told of, there or not; none if a run's has another name.
     pub fn of_run(run: RunId, path: impl Into<PathBuf>) -> Option<Self> {
         let path = path.into();
-        (path.file_name() == Some(leaf_name(run).as_ref())).then_some(Self { path })
+        let name = path.file_name()?.to_str()?.strip_prefix(&leaf_prefix(run))?;
+        name.bytes().all(|byte| byte.is_ascii_digit()).then_some(Self { path })
     }
 
     /// A group that another process has told of and that is there.
@@ -157,8 +161,9 @@ fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
-fn leaf_name(run: RunId) -> String {
-    format!("{PREFIX}{run}")
+/// What the names of a run's groups begin with; the supervisor's number follows.
+fn leaf_prefix(run: RunId) -> String {
+    format!("{PREFIX}{run}-")
 }
 
 const PREFIX: &str = "backstop-";
@@ -200,6 +205,11 @@ mod tests {
     fn a_recorded_path_must_be_a_group_of_that_run() {
         let run = RunId::new(1, 1);
         assert_eq!(ControlGroup::recorded(run, "/sys/fs/cgroup"), None);
-        assert_eq!(ControlGroup::recorded(run, format!("/tmp/backstop-{run}")), None);
+        assert_eq!(ControlGroup::recorded(run, format!("/tmp/backstop-{run}-7")), None);
+        assert!(ControlGroup::of_run(run, format!("/tmp/backstop-{run}-7")).is_some());
+        let other = RunId::new(1, 2);
+        for name in [format!("backstop-{other}-7"), format!("backstop-{run}-7x"), "x".to_owned()] {
+            assert_eq!(ControlGroup::of_run(run, format!("/tmp/{name}")), None, "{name}");
+        }
     }
 }

@@ -305,6 +305,31 @@ fn a_supervisor_that_slept_past_its_lease_writes_nothing_and_ends() {
     }
 }
 
+#[test]
+fn an_outer_process_that_wakes_up_late_ends_nothing_of_its_successor() {
+    for containment in ["cgroup", "sub-reaper"] {
+        let test = Loop::new()
+            .script("agent.sh", "echo $$ >> went; until [ -e go_on ]; do sleep 0.02; done")
+            .variable("BACKSTOP_CONTAINMENT", containment);
+        let first = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+        wait_for("the first child", || test.read("went").lines().count() == 1);
+        let inner = supervisors(&test).into_iter().find(|pid| *pid != first.pid());
+        first.signal(Signal::STOP);
+        send(inner.expect("an inner process"), Signal::KILL);
+        let second = test.start(["resume", "latest"]);
+        wait_for("the second child", || test.read("went").lines().count() == 2);
+        first.signal(Signal::CONT);
+        first.ends().exits(70);
+        let child = test.read("went").lines().last().unwrap_or_default().to_owned();
+        assert!(Path::new(&format!("/proc/{child}")).exists(), "{containment}");
+        assert!(!second.has_ended(), "{containment}");
+        fs::write(test.work().join("go_on"), "").expect("can be written");
+        second.ends().exits(125);
+        assert_eq!(test.read("went").lines().count(), 2, "{containment}");
+        assert_eq!(test.processes(), NOBODY);
+    }
+}
+
 fn supervisors(test: &Loop) -> Vec<u32> {
     let others = test.processes();
     test.marked().into_iter().filter(|pid| !others.contains(pid)).collect()

@@ -235,8 +235,11 @@ impl Relay {
                 thread::sleep(BETWEEN_LOOKS);
             }
         }
-        if let (End::Died(_), Some(run)) = (end, self.run) {
-            // What got away from us carries the run's name.
+        if let (End::Died(_), Some(run)) = (end, self.run)
+            && Containment::limit() == Containment::Group
+        {
+            // Orphans do not come to us, but they carry the run's name. So do those of whoever went
+            // on with the run meanwhile, which is why this is no more than the last resort.
             orphans::end(run, None, Duration::ZERO);
         }
         let left: Vec<Process> = process::descendants();

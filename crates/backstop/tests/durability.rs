@@ -139,8 +139,7 @@ fn check_journal(events: &str, acknowledged: &str, what: &str) {
     for (index, event) in events.iter().enumerate() {
         assert_eq!(event["seq"], index + 1, "{what}: a gap");
     }
-    let known: BTreeSet<&str> =
-        events.iter().filter_map(|event| event["id"].as_str()).collect();
+    let known: BTreeSet<&str> = events.iter().filter_map(|event| event["id"].as_str()).collect();
     for line in acknowledged.lines() {
         let (_, id) = line.split_once(' ').expect("a number and a name");
         assert!(known.contains(id), "{what}: {line} was acknowledged and lost");
@@ -203,7 +202,8 @@ fn nothing_is_started_on_a_damaged_store() {
             length => bytes[..length].copy_from_slice(damage),
         }
         for suffix in ["-wal", "-shm"] {
-            let _not_there = fs::remove_file(test.state_directory().join(format!("backstop.db{suffix}")));
+            let _not_there =
+                fs::remove_file(test.state_directory().join(format!("backstop.db{suffix}")));
         }
         fs::write(&database, &bytes).expect("can be written");
         for arguments in [&["run", "--once", "--", "./agent.sh"][..], &["resume", "latest"]] {

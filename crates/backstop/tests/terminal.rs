@@ -30,7 +30,7 @@ fn the_block_is_at_the_bottom_and_goes_for_the_card() {
     terminal.shows("the last line above the block", |rows| {
         let (above, block) = rows.split_at(22);
         block[0].starts_with(" iteration 1 · ")
-            && block[1].contains("iterations 0/1")
+            && block[1].contains("0 of 1 iterations")
             && above.iter().any(|row| row == "line 200")
     });
     go_on(&test);
@@ -65,7 +65,8 @@ fn on_a_narrow_terminal_nothing_is_lost_and_nothing_wraps() {
 
 #[test]
 fn a_terminal_that_obeys_nothing_gets_plain_lines() {
-    let test = Loop::new().script("agent.sh", COUNTS).variable("TERM", "dumb");
+    let test =
+        Loop::new().script("agent.sh", COUNTS).variable("TERM", "dumb").variable("NO_COLOR", "");
     let terminal = Terminal::new(24, 80);
     let mut run = terminal.start(&test, &["run", "--max-iterations", "1", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
@@ -188,6 +189,39 @@ fn ctrl_z_stops_the_tree_and_the_clock_until_the_job_goes_on() {
 }
 
 #[test]
+fn a_run_that_stands_still_can_be_stopped() {
+    let test = Loop::new().script("agent.sh", "echo $$ > agent; sleep 300");
+    let terminal = Terminal::new(24, 80);
+    let mut run = terminal.start(&test, &["run", "--grace", "20s", "--", "./agent.sh"]);
+    wait_for("the agent", || !test.read("agent").is_empty());
+    terminal.types(b"\x1a");
+    let agent = test.read("agent").trim().to_owned();
+    let outer = run.child.id().to_string();
+    wait_for("everything to stand still", || {
+        state(&agent) == Some('T') && state(&outer) == Some('T')
+    });
+    test.run(["stop", "latest", "--now"]).exits(0);
+    wait_for("the agent's end", || test.processes().is_empty());
+    wait_for("the halt", || !test.events("halted").is_empty());
+    support::looping::send(run.child.id(), rustix::process::Signal::CONT);
+    assert_eq!(run.code(), Some(130));
+    assert_eq!(test.events("suspended").len(), 1);
+}
+
+#[test]
+fn ctrl_c_works_on_a_terminal_that_takes_nothing() {
+    let test = Loop::new().script("agent.sh", "echo up > up; yes");
+    let terminal = Terminal::new(24, 80);
+    terminal.looks(false);
+    let mut run = terminal.start(&test, &["run", "--grace", "20s", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    terminal.types(b"\x03");
+    wait_for("the agent's end", || test.processes().is_empty());
+    wait_for("the halt", || !test.events("halted").is_empty());
+    assert_eq!(run.code(), Some(130));
+}
+
+#[test]
 fn a_closed_terminal_halts_the_run() {
     let test = Loop::new()
         .script("agent.sh", "sleep 300 & echo up > up; while :; do echo output; sleep 0.01; done");
@@ -248,7 +282,8 @@ impl Terminal {
         let (looks, closed) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
         let master = File::from(master);
         let viewer = {
-            let (seen, looks, closed) = (Arc::clone(&seen), Arc::clone(&looks), Arc::clone(&closed));
+            let (seen, looks, closed) =
+                (Arc::clone(&seen), Arc::clone(&looks), Arc::clone(&closed));
             let master = master.try_clone().expect("another handle");
             thread::spawn(move || view(master, &seen, &looks, &closed))
         };
@@ -269,8 +304,7 @@ impl Terminal {
 
     fn start_program(&self, test: &Loop, program: &str, arguments: &[&str]) -> Started {
         let surroundings = test.command::<&str>([]);
-        let variables =
-            surroundings.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let variables = surroundings.get_envs().filter_map(|(name, value)| Some((name, value?)));
         let line = self.line.lock().expect("nobody panicked").take().expect("one start");
         let mut command = Command::new("setsid");
         command

@@ -14,6 +14,7 @@ mod licences;
 mod prepare;
 mod test;
 mod tidy;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Fuzz one target, or each in turn
     Fuzz(fuzz::Arguments),
+    /// Kill supervisors at random instants and check that nothing was lost
+    Torture(torture::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,9 @@ fn main() -> ExitCode {
         }
         Task::Bench(arguments) => bench::run(&workspace, &arguments),
         Task::Fuzz(arguments) => fuzz::run(&workspace, &arguments).map(|()| ExitCode::SUCCESS),
+        Task::Torture(arguments) => {
+            torture::run(&workspace, &arguments).map(|()| ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

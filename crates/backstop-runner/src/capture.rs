@@ -126,6 +126,7 @@ pub enum Captured {
 /// An iteration's output in a few words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
+    pub iteration: u64,
     /// Of both streams.
     pub bytes: u64,
     /// How many of them are not in the log.

@@ -29,6 +29,7 @@ use crate::socket::Request;
 use crate::tree::Tree;
 
 mod between;
+mod draining;
 mod ending;
 mod halt;
 mod happening;

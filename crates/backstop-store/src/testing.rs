@@ -5,4 +5,5 @@ pub mod conformance;
 mod failing;
 pub mod sample;
 
-pub use failing::{FailingStore, Failure, FailureKind};
+pub(crate) use failing::fail_as_the_environment_says;
+pub use failing::{FAILURE_VARIABLE, FailingStore, Failure, FailureKind};

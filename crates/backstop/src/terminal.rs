@@ -44,7 +44,7 @@ impl Terminal {
         match self.colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            Colour::Auto => io::stdout().is_terminal() && may_be_coloured(),
         }
     }
 
@@ -53,7 +53,7 @@ impl Terminal {
         match self.colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            Colour::Auto => io::stderr().is_terminal() && may_be_coloured(),
         }
     }
 
@@ -77,4 +77,15 @@ impl Terminal {
     pub fn remark(&mut self, text: &str) {
         let _ = writeln!(self.err, "{text}");
     }
+}
+
+/// Whether neither the user nor the terminal objects to colour. `NO_COLOR` counts unless empty.
+fn may_be_coloured() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && !is_dumb()
+}
+
+/// Whether the terminal says that it obeys no control sequence.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
 }

@@ -134,6 +134,7 @@ fn output_is_shown_kept_and_searched() {
         [r"(?m)^error: \w+$|stderr|error: broken", "ALL DONE|stdout|ALL DONE now", "[PROGRESS]"]
     );
     let expected = Summary {
+        iteration: 1,
         bytes: 76,
         left_out: 0,
         leaked: false,

@@ -173,7 +173,7 @@ impl Worker {
             // A pipe that can't be made non-blocking is no pipe of ours; reading it could hang.
             stream.pipe = ioctl_fionbio(&pipe, true).is_ok().then_some(pipe);
         }
-        self.iteration = Some(Summary::default());
+        self.iteration = Some(Summary { iteration, ..Summary::default() });
         self.log.begin(iteration);
         self.listener.matcher.begin();
         self.listener.scanner.begin();

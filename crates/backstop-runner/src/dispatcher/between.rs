@@ -144,11 +144,25 @@ impl Dispatcher {
         let was_running = self.clock.is_running();
         self.clock.pause();
         self.timers.pause();
-        self.pump.leave_screen();
         self.tree.stop_all();
+        // The shell writes as soon as this is confirmed; the block must be gone by then. A terminal
+        // that takes nothing can't keep it from coming to that.
+        let left = self.pump.leave_screen();
+        let _stuck = tokio::time::timeout(TIME_TO_LEAVE_SCREEN, left).await;
         self.signals.confirm_suspended();
         loop {
-            match self.signals.next().await {
+            let signal = tokio::select! {
+                signal = self.signals.next() => signal,
+                // Who operates a run does not know that it stands still.
+                Some(request) = self.requests.recv() => {
+                    self.answer(request).await;
+                    match self.ordered {
+                        Some(_) => Signal::Continue,
+                        None => continue,
+                    }
+                }
+            };
+            match signal {
                 Signal::Suspend | Signal::Resize => {}
                 Signal::Continue => break,
                 // Ctrl-C cannot come from a stopped terminal job, but a kill can.
@@ -234,6 +248,9 @@ struct Wait {
     /// Active time runs on.
     is_active: bool,
 }
+
+/// Less than the outer process waits before it stops in any case.
+const TIME_TO_LEAVE_SCREEN: Duration = Duration::from_millis(500);
 
 /// 1 s, 2 s, 4 s … at most a minute, up to a quarter more so that many runs don't come at once.
 fn back_off(attempt: u32) -> Duration {

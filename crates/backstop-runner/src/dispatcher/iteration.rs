@@ -167,7 +167,7 @@ impl Dispatcher {
     }
 
     /// Takes in what the child's output says; the summary of an iteration's output ends it.
-    async fn heard(&mut self, captured: Captured) -> Option<Summary> {
+    pub(super) async fn heard(&mut self, captured: Captured) -> Option<Summary> {
         self.journal.room().await;
         match captured {
             Captured::Matched { key, pattern, stream, excerpt } => {
@@ -251,7 +251,7 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
-        let summary = self.drain().await;
+        let summary = self.drain(current.number, current.ending != Ending::No).await?;
         self.sweep().await;
         if summary.left_out > 0 {
             let detail = format!("{} bytes of iteration {}", summary.left_out, current.number);
@@ -286,17 +286,6 @@ impl Dispatcher {
         let proven = self.verify().await;
         self.take(finished);
         Ok(self.judge(proven))
-    }
-
-    /// Hears the rest of the output.
-    async fn drain(&mut self) -> Summary {
-        self.pump.finish();
-        while let Some(captured) = self.captured.recv().await {
-            if let Some(summary) = self.heard(captured).await {
-                return summary;
-            }
-        }
-        Summary::default()
     }
 
     /// Ends what the main process has left behind.

@@ -1,5 +1,6 @@
 //! A store that fails on demand.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,12 +16,17 @@ use crate::record::{
 };
 use crate::{Store, StoreError};
 
+/// Makes the stores that a program opens fail: `CALL KIND once|lasting PATH`. The file is created
+/// when the failure comes, so that who waits for it knows whether there were enough calls.
+pub const FAILURE_VARIABLE: &str = "BACKSTOP_TESTING_FAILURE";
+
 /// Passes calls on to another store, counts them, and fails where it was told to.
 #[derive(Debug)]
 pub struct FailingStore {
     inner: Arc<dyn Store>,
     failure: Option<Failure>,
     calls: AtomicU64,
+    tells: Option<PathBuf>,
 }
 
 /// Which call fails, and how.
@@ -42,7 +48,7 @@ pub enum FailureKind {
 
 impl FailingStore {
     pub fn new(inner: Arc<dyn Store>, failure: Option<Failure>) -> Self {
-        Self { inner, failure, calls: AtomicU64::new(0) }
+        Self { inner, failure, calls: AtomicU64::new(0), tells: None }
     }
 
     /// How many calls there were, the failed ones included.
@@ -55,6 +61,9 @@ impl FailingStore {
         let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
         match self.failure {
             Some(failure) if call == failure.call || failure.lasting && call > failure.call => {
+                if let Some(path) = &self.tells {
+                    std::fs::write(path, "").expect("a test can write where it says");
+                }
                 Err(failure.kind.error())
             }
             _ => Ok(&*self.inner),
@@ -62,8 +71,32 @@ impl FailingStore {
     }
 }
 
+/// The store itself, unless [`FAILURE_VARIABLE`] is set.
+pub(crate) fn fail_as_the_environment_says(store: Arc<dyn Store>) -> Arc<dyn Store> {
+    let Ok(text) = std::env::var(FAILURE_VARIABLE) else { return store };
+    let mut words = text.splitn(4, ' ');
+    let mut word = || words.next().unwrap_or_default();
+    let call = word().parse().expect("the number of a call");
+    let kind = FailureKind::named(word()).expect("full, write or read");
+    let failure = Failure { call, kind, lasting: word() == "lasting" };
+    let tells = Some(PathBuf::from(word()));
+    Arc::new(FailingStore { tells, ..FailingStore::new(store, Some(failure)) })
+}
+
 impl FailureKind {
     pub const ALL: [Self; 3] = [Self::Full, Self::Write, Self::Read];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 
     fn error(self) -> StoreError {
         match self {

@@ -241,6 +241,14 @@ impl Running {
         send(self.pid(), signal);
     }
 
+    /// Whether it has ended; what it says may still be unread.
+    pub fn has_ended(&self) -> bool {
+        // A look that leaves it to be waited for.
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let state = stat.rsplit(") ").next().and_then(|fields| fields.chars().next());
+        state.is_none_or(|state| state == 'Z')
+    }
+
     /// Waits for its end, within reason.
     #[track_caller]
     pub fn ends(mut self) -> Ended {

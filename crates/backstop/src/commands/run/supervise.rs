@@ -25,7 +25,7 @@ use crate::env_vars;
 use crate::error::Error;
 use crate::report::{Human, JsonLines};
 use crate::store::{here, location};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, is_dumb};
 
 /// What the supervisor is to do.
 #[derive(Debug)]
@@ -69,8 +69,7 @@ impl View {
     /// is not disturbed by a block, but a block without output above it is.
     fn live(&self) -> Option<LiveTerminal> {
         let shown = !self.json && !self.detach && std::io::stdout().is_terminal();
-        let dumb = std::env::var("TERM").is_ok_and(|name| name == "dumb");
-        LiveTerminal::of(std::io::stderr().as_fd()).filter(|_| shown && !dumb)
+        LiveTerminal::of(std::io::stderr().as_fd()).filter(|_| shown && !is_dumb())
     }
 }
 

@@ -1,0 +1,54 @@
+//! The rest of an iteration's output, after its main process has ended.
+
+use std::time::Duration;
+
+use backstop_core::event::Note;
+use backstop_core::state::RunStatus;
+
+use super::{Dispatcher, Happening, Order, RunError};
+use crate::capture::Summary;
+use crate::report::Remark;
+
+impl Dispatcher {
+    /// Hears the rest of the output. A terminal that takes nothing (Ctrl-S) holds it back; so
+    /// everything else is heard meanwhile, limits still count, and a run that is to end does not
+    /// wait for the terminal for ever.
+    pub(super) async fn drain(
+        &mut self,
+        iteration: u64,
+        is_ending: bool,
+    ) -> Result<Summary, RunError> {
+        self.pump.finish();
+        let mut give_up_at = None;
+        loop {
+            let halts = RunStatus::after(self.decide()).is_halted();
+            if self.ordered == Some(Order::KillNow) {
+                give_up_at = Some(self.timers.active());
+            } else if is_ending || halts || self.ordered.is_some() {
+                give_up_at.get_or_insert(self.timers.active() + PATIENCE);
+            }
+            match self.next(None, give_up_at).await? {
+                Happening::Captured(captured) => match self.heard(captured).await {
+                    Some(summary) if summary.iteration == iteration => return Ok(summary),
+                    // Of one that was given up.
+                    Some(_) | None => {}
+                },
+                Happening::Asked(request) => self.answer(request).await,
+                Happening::Signalled(signal) => self.signalled(signal).await,
+                Happening::Answered(answers) => self.take_all(answers),
+                Happening::Due if give_up_at.is_some_and(|at| self.timers.active() >= at) => {
+                    let detail = format!(
+                        "the end of iteration {iteration}: the terminal took no more output"
+                    );
+                    self.note(Note::LeftOut, detail.clone());
+                    self.remark(&Remark::Warning(format!("not shown and not kept: {detail}")));
+                    return Ok(Summary::default());
+                }
+                Happening::Due | Happening::Exited(_) => {}
+            }
+        }
+    }
+}
+
+/// How long a run that is to end waits for a terminal.
+const PATIENCE: Duration = Duration::from_secs(5);

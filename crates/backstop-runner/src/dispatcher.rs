@@ -155,9 +155,7 @@ impl Dispatcher {
 
     /// Runs iterations until a decision ends the run.
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
-        let probes = self.probes.ask_all().await;
-        self.take_all(probes);
-        self.warn_of(|run| run.probes.warnings());
+        self.ask_probes().await;
         let mut decision = self.first_judgement().await;
         loop {
             match self.gate(decision).await? {

@@ -331,8 +331,26 @@ impl Dispatcher {
             self.take_all(made);
             self.warn_of(|run| run.progress.warnings());
         }
-        let answers = self.probes.ask_all().await;
-        self.take_all(answers);
+        self.ask_probes().await;
+    }
+
+    /// Asks all probes. Scripts may take their time, so orders are heard meanwhile, and whoever
+    /// wants the run to end at once waits for none.
+    pub(super) async fn ask_probes(&mut self) {
+        self.probes.want_all();
+        while self.ordered < Some(Order::Kill) {
+            tokio::select! {
+                answers = self.probes.answered() => {
+                    self.take_all(answers);
+                    break;
+                }
+                signal = self.signals.next() => self.signalled(signal).await,
+                Some(request) = self.requests.recv() => self.answer(request).await,
+            }
+        }
+        if self.ordered >= Some(Order::Kill) {
+            self.probes.give_up();
+        }
         self.warn_of(|run| run.probes.warnings());
     }
 

@@ -14,6 +14,7 @@ use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
+use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_store::{Journal, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
@@ -211,7 +212,14 @@ impl Dispatcher {
         if RunStatus::after(decision.verdict).is_halted() {
             return decision;
         }
-        halt::once(decision, &self.engine)
+        let end = halt::once(decision, &self.engine);
+        if [ReasonCode::VerificationFailed, ReasonCode::VerificationTimeout]
+            .iter()
+            .any(|reason| end.reason.as_deref() == Some(reason.as_str()))
+        {
+            self.note(Note::ClaimRefused, end.message.clone());
+        }
+        end
     }
 
     pub(crate) fn remark(&mut self, remark: &Remark) {

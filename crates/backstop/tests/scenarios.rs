@@ -440,6 +440,24 @@ fn f26_and_f27_a_limit_is_stopped_with_its_own_code() {
 }
 
 #[test]
+fn f26_who_exits_with_0_when_told_to_end_has_not_succeeded() {
+    let agent = "trap 'exit 0' TERM; touch up; while :; do sleep 0.02; done";
+    let test = Loop::new().script("agent.sh", agent);
+    let limit = ["--max-duration", "300ms", "--finish-within", "0s"];
+    let flags = [&["run", "--until-success"], &limit[..], &["--", "./agent.sh"]].concat();
+    test.run(flags).exits(124);
+    assert_eq!(test.state()["run_status"], "stopped");
+    test.run(["resume"]).refused(65, &["--raise duration="]);
+
+    let test = Loop::new().script("agent.sh", agent);
+    let running = test.start(["run", "--until-success", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    assert_eq!(test.state()["facts"]["error_now"], false, "nor has it failed");
+}
+
+#[test]
 fn f29_a_rate_on_the_first_sample_is_linted() {
     let policy = "[[rule]]\nwhen = { type = 'reject_rate', above = 0.3 }\nthen = 'stop'\n";
     let test = Loop::new().file("backstop.toml", policy);

@@ -267,10 +267,12 @@ impl Dispatcher {
                 retry_at: None,
             });
         }
+        // Who exits with 0 when told to end has not done its work.
+        let sent = current.ending.sent(self.times.stop_signal);
         let finished = IterationFinished {
             iteration: Some(current.number),
-            exit_code: exit.and_then(|exit| exit.code),
-            signal: exit.and_then(|exit| exit.signal),
+            exit_code: exit.and_then(|exit| exit.code).filter(|_| sent.is_none()),
+            signal: exit.and_then(|exit| exit.signal).or(sent),
             timed_out: current.timed_out.is_some(),
             duration_ms: millis(duration),
         };

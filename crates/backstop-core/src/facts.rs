@@ -411,6 +411,11 @@ impl Facts {
         self.worker.is_rate_limited()
     }
 
+    /// How the last verification ended.
+    pub fn verification(&self) -> Option<VerificationOutcome> {
+        self.verification
+    }
+
     /// Whether the last iteration ended in an error that trying again later may help against.
     pub fn ended_in_transient_error(&self) -> bool {
         let transient =

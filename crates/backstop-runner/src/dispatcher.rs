@@ -14,6 +14,7 @@ use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
+use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_store::{Journal, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
@@ -156,9 +157,7 @@ impl Dispatcher {
 
     /// Runs iterations until a decision ends the run.
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
-        let probes = self.probes.ask_all().await;
-        self.take_all(probes);
-        self.warn_of(|run| run.probes.warnings());
+        self.ask_probes().await;
         let mut decision = self.first_judgement().await;
         loop {
             match self.gate(decision).await? {
@@ -214,7 +213,14 @@ impl Dispatcher {
         if RunStatus::after(decision.verdict).is_halted() {
             return decision;
         }
-        halt::once(decision, &self.engine)
+        let end = halt::once(decision, &self.engine);
+        if [ReasonCode::VerificationFailed, ReasonCode::VerificationTimeout]
+            .iter()
+            .any(|reason| end.reason.as_deref() == Some(reason.as_str()))
+        {
+            self.note(Note::ClaimRefused, end.message.clone());
+        }
+        end
     }
 
     pub(crate) fn remark(&mut self, remark: &Remark) {

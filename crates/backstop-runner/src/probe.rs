@@ -115,8 +115,25 @@ impl Probes {
     /// is waited for and then asked once more, because it may have looked too early. Given up
     /// half-way, no answer is lost: the next call gives it.
     pub async fn ask_all(&mut self) -> Vec<Probe> {
+        self.want_all();
+        self.answered().await
+    }
+
+    /// Everything is to be asked; [`Self::answered`] does it.
+    pub fn want_all(&mut self) {
         let now = Instant::now();
         self.questions.iter_mut().for_each(|question| question.wanted = Some(now));
+    }
+
+    /// Ends what is being asked, scripts included: nobody wants to know any more.
+    pub fn give_up(&mut self) {
+        self.running.clear();
+        self.questions.iter_mut().for_each(|question| question.wanted = None);
+    }
+
+    /// Waits until all that is wanted is answered, and gives the answers that changed. May be given
+    /// up and called again.
+    pub async fn answered(&mut self) -> Vec<Probe> {
         loop {
             self.start_wanted(Instant::now() + A_LONG_TIME);
             if self.running.is_empty() {

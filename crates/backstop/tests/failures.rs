@@ -327,11 +327,6 @@ fn a_policy_that_is_edited_or_deleted_changes_nothing() {
     assert_eq!(test.state()["policy_hash"], hash.as_str());
     test.run(["resume", "--raise", "iterations=4"]).exits(125);
     assert_eq!(test.state()["policy_hash"], hash.as_str());
-    let decisions = test.events("decision");
-    assert!(
-        decisions.iter().all(|decision| decision["policy_hash"] == hash.as_str()),
-        "{decisions:?}"
-    );
 }
 
 /// Row 21: nobody reads what is printed any more, and the halt is recorded all the same.

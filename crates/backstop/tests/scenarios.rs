@@ -292,12 +292,12 @@ fn f16_a_limit_fires_during_an_iteration() {
     let test = Loop::new().script(
         "agent.sh",
         r#"for i in $(seq 1000000); do
-  echo '::backstop {"type":"usage","input_tokens":100,"output_tokens":50}'; echo $i > calls; sleep 0.01
+  echo '::backstop {"type":"usage","input_tokens":100,"output_tokens":50}'; echo $i >> calls; sleep 0.01
 done"#,
     );
     let flags = ["run", "--max-tokens", "1500", "--finish-within", "0s", "--grace", "1s"];
     test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(127);
-    let calls: u64 = test.read("calls").trim().parse().expect("a number");
+    let calls = test.read("calls").lines().count();
     assert!((10..200).contains(&calls), "{calls} calls at a cap of 10");
     assert_eq!(test.state()["run_status"], "stopped");
 }
@@ -437,6 +437,24 @@ fn f26_and_f27_a_limit_is_stopped_with_its_own_code() {
     test.run(["run", "--max-duration", "300ms", "--finish-within", "0s", "--", "sleep", "60"])
         .exits(124);
     assert_eq!(test.state()["run_status"], "stopped");
+}
+
+#[test]
+fn f26_who_exits_with_0_when_told_to_end_has_not_succeeded() {
+    let agent = "trap 'exit 0' TERM; touch up; while :; do sleep 0.02; done";
+    let test = Loop::new().script("agent.sh", agent);
+    let limit = ["--max-duration", "300ms", "--finish-within", "0s"];
+    let flags = [&["run", "--until-success"], &limit[..], &["--", "./agent.sh"]].concat();
+    test.run(flags).exits(124);
+    assert_eq!(test.state()["run_status"], "stopped");
+    test.run(["resume"]).refused(65, &["--raise duration="]);
+
+    let test = Loop::new().script("agent.sh", agent);
+    let running = test.start(["run", "--until-success", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    assert_eq!(test.state()["facts"]["error_now"], false, "nor has it failed");
 }
 
 #[test]

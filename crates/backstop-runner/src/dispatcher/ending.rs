@@ -33,6 +33,15 @@ impl Ending {
         }
     }
 
+    /// The signal that was sent, if one was: who was ended has no result of its own.
+    pub(super) fn sent(&self, first: StopSignal) -> Option<i32> {
+        match self {
+            Self::No | Self::Finishing { .. } => None,
+            Self::Asked { .. } => Some(first_signal(first) as i32),
+            Self::Killed { .. } => Some(Signal::SIGKILL as i32),
+        }
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Self::No => 0,

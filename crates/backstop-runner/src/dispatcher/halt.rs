@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Halted, Held, Note};
+use backstop_core::event::{Halted, Held, Note, VerificationOutcome};
 use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::verdict::Verdict;
@@ -108,16 +108,34 @@ impl Dispatcher {
 
 /// The decision of a run that had its single iteration, when no rule ended it.
 pub(super) fn once(decision: Decision, engine: &Engine) -> Decision {
-    let succeeded = engine.facts().exit_code() == Some(0);
-    let (verdict, reason) = if succeeded {
-        (Verdict::Complete, ReasonCode::Completed)
-    } else {
-        (Verdict::Fail, ReasonCode::WorkerFailed)
+    let facts = engine.facts();
+    // Where work is verified, an exit with 0 is a claim like any other.
+    let verified = match engine.policy().settings.verify {
+        Some(_) => facts.verification(),
+        None => Some(VerificationOutcome::Passed),
     };
-    let message = match engine.facts().exit_code() {
-        Some(0) => "The command did its work".to_owned(),
-        Some(code) => format!("The command exited with {code}"),
-        None => "The command did not end by itself".to_owned(),
+    let (verdict, reason, message) = match (facts.exit_code(), verified) {
+        (Some(0), Some(VerificationOutcome::Passed)) => {
+            (Verdict::Complete, ReasonCode::Completed, "The command did its work".to_owned())
+        }
+        (Some(0), Some(VerificationOutcome::TimedOut)) => (
+            Verdict::Fail,
+            ReasonCode::VerificationTimeout,
+            "The command exited with 0, but the verification took too long".to_owned(),
+        ),
+        (Some(0), _) => (
+            Verdict::Fail,
+            ReasonCode::VerificationFailed,
+            "The command exited with 0, but the verification did not pass".to_owned(),
+        ),
+        (Some(code), _) => {
+            (Verdict::Fail, ReasonCode::WorkerFailed, format!("The command exited with {code}"))
+        }
+        (None, _) => (
+            Verdict::Fail,
+            ReasonCode::WorkerFailed,
+            "The command did not end by itself".to_owned(),
+        ),
     };
     with_reason(decision, verdict, reason, message, engine)
 }

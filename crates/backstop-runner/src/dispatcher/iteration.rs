@@ -267,10 +267,12 @@ impl Dispatcher {
                 retry_at: None,
             });
         }
+        // Who exits with 0 when told to end has not done its work.
+        let sent = current.ending.sent(self.times.stop_signal);
         let finished = IterationFinished {
             iteration: Some(current.number),
-            exit_code: exit.and_then(|exit| exit.code),
-            signal: exit.and_then(|exit| exit.signal),
+            exit_code: exit.and_then(|exit| exit.code).filter(|_| sent.is_none()),
+            signal: exit.and_then(|exit| exit.signal).or(sent),
             timed_out: current.timed_out.is_some(),
             duration_ms: millis(duration),
         };
@@ -319,8 +321,26 @@ impl Dispatcher {
             self.take_all(made);
             self.warn_of(|run| run.progress.warnings());
         }
-        let answers = self.probes.ask_all().await;
-        self.take_all(answers);
+        self.ask_probes().await;
+    }
+
+    /// Asks all probes. Scripts may take their time, so orders are heard meanwhile, and whoever
+    /// wants the run to end at once waits for none.
+    pub(super) async fn ask_probes(&mut self) {
+        self.probes.want_all();
+        while self.ordered < Some(Order::Kill) {
+            tokio::select! {
+                answers = self.probes.answered() => {
+                    self.take_all(answers);
+                    break;
+                }
+                signal = self.signals.next() => self.signalled(signal).await,
+                Some(request) = self.requests.recv() => self.answer(request).await,
+            }
+        }
+        if self.ordered >= Some(Order::Kill) {
+            self.probes.give_up();
+        }
         self.warn_of(|run| run.probes.warnings());
     }
 

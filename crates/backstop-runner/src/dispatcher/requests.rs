@@ -4,12 +4,12 @@ use backstop_core::engine::Engine;
 use backstop_core::event::{EventKind, Note, Raised, Signal, SignalKind};
 use backstop_core::policy::Raisable;
 use backstop_core::reason;
-use backstop_core::state::RunState;
+use backstop_core::state::{RunState, RunStatus};
 
 use super::settings::{self, LoopTimes};
 use super::{Dispatcher, Order};
 use crate::probe::Probes;
-use crate::report::Remark;
+use crate::report::{Phase, Remark};
 use crate::socket::{Order as Wish, Reply, Request, Source, What, may_report};
 
 impl Dispatcher {
@@ -109,16 +109,17 @@ impl Dispatcher {
         self.progress_is_read = settings::reads_progress(self.engine.policy());
         self.look_for_the_policy().await;
         self.note(Note::PolicyApplied, format!("{hash} by {by}"));
-        self.mark(backstop_core::state::RunStatus::Running);
+        self.mark(self.status_now());
         self.done()
     }
 
+    /// A run that is to pause is not paused before its iteration has ended.
+    fn status_now(&self) -> RunStatus {
+        if self.phase == Phase::Paused { RunStatus::Paused } else { RunStatus::Running }
+    }
+
     fn status(&self) -> Reply {
-        let status = if self.paused {
-            backstop_core::state::RunStatus::Paused
-        } else {
-            backstop_core::state::RunStatus::Running
-        };
+        let status = self.status_now();
         let state = RunState::going_on(self.run, status, &self.engine);
         Reply::told(&serde_json::json!({
             "state": state,

@@ -130,6 +130,18 @@ fn once() {
     assert_eq!(state["stop_reason"]["code"], "worker_failed");
     assert_eq!(state["facts"]["iterations"], 1);
     test.run(run_of(&["--once"], &["die-by", "SIGKILL"])).exits(31);
+    assert_eq!(test.events("iteration_finished")[0]["signal"], 9);
+}
+
+#[test]
+fn once_is_verified_too() {
+    let test = Loop::new();
+    test.run(["run", "--once", "--verify", "true", "--", "true"]).exits(0);
+    test.run(["run", "--once", "--verify", "false", "--", "true"]).exits(10);
+    assert_eq!(test.state()["run_status"], "failed");
+    let notes = test.events("noted");
+    assert!(notes.iter().any(|note| note["what"] == "claim_refused"), "{notes:?}");
+    test.run(["run", "--once", "--verify", "true", "--", "false"]).exits(31);
 }
 
 #[test]

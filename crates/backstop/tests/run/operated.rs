@@ -124,6 +124,29 @@ fn another_policy_is_put_in_place_while_it_runs() {
     assert!(applied.expect("it is journalled")["detail"].to_string().contains(&hash));
 }
 
+/// Something hangs where no iteration runs: a wait, the verification, a script that is asked.
+#[test]
+fn an_order_is_heard_wherever_the_run_is() {
+    for flags in [["--delay", "1h"], ["--verify", "./hang.sh"], ["--until-script", "./hang.sh"]] {
+        for order in [Some(Signal::INT), Some(Signal::TERM), None] {
+            let test = Loop::new()
+                .script("hang.sh", "touch hangs; sleep 300")
+                .script("agent.sh", "touch ran");
+            let words = [&["run", "--grace", "1s"], &flags[..], &["--", "./agent.sh"]].concat();
+            let running = test.start(words);
+            let place = if flags[0] == "--delay" { "ran" } else { "hangs" };
+            wait_for("it to hang", || test.exists(place));
+            match order {
+                Some(signal) => running.signal(signal),
+                None => drop(test.run(["stop", "latest", "--now"]).exits(0)),
+            }
+            running.ends().exits(if order == Some(Signal::TERM) { 143 } else { 130 });
+            test.leaves_nothing();
+            assert_eq!(test.state()["run_status"], "stopped", "{flags:?}");
+        }
+    }
+}
+
 fn sent_a_signal(test: &Loop) -> bool {
     test.events("noted").iter().any(|note| note["what"] == "signalled")
 }

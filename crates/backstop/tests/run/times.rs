@@ -97,8 +97,9 @@ fn finish_within_is_not_for_ever() {
     let flags = ["--max-duration", "200ms", "--finish-within", "300ms"];
     test.run(run_of(&flags, &["sleep", "100"])).exits(124);
     assert_eq!(signals(&test), ["SIGTERM"]);
-    let finished = test.events("iteration_finished");
-    assert!(finished[0]["duration_ms"].as_u64() >= Some(500), "{finished:?}");
+    let decided = active(&test.events("decision"))[1];
+    let sent = active(&test.events("noted"));
+    assert!(sent.last().expect("a signal") - decided >= 300, "{decided} {sent:?}");
     let facts = &test.state()["facts"];
     assert_eq!(facts["error_now"], false, "who was ended on purpose did not fail");
 }

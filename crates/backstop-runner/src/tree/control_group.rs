@@ -6,9 +6,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use backstop_core::id::RunId;
+
+use super::process::Process;
 
 /// The leaf that holds a run's processes, the supervisor included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,22 @@ impl ControlGroup {
         if moved.is_err() {
             self.remove();
         }
+        self.remove_abandoned();
         moved
+    }
+
+    /// Removes the empty groups beside this one whose supervisors are gone: one that was killed
+    /// together with its outer process before the run was recorded has nobody else to do it.
+    fn remove_abandoned(&self) {
+        let Some(parent) = self.path.parent() else { return };
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(supervisor) = name.to_str().and_then(supervisor_of) else { continue };
+            if Process::read(supervisor).is_none_or(|process| process.has_ended()) {
+                // The system refuses if there is anybody in it.
+                let _in_use = fs::remove_dir(entry.path());
+            }
+        }
     }
 
     /// Moves this process back to where the group was made, and removes the group.
@@ -102,11 +120,21 @@ impl ControlGroup {
 
     /// Removes it, once everything in it has ended. True if it is not there any more.
     pub fn remove(&self) -> bool {
-        // Those that were made inside it come first.
-        for directory in self.directories().iter().rev() {
-            let _stays_if_in_use = fs::remove_dir(directory);
+        let start = Instant::now();
+        loop {
+            // Those that were made inside it come first.
+            for directory in self.directories().iter().rev() {
+                let _stays_if_in_use = fs::remove_dir(directory);
+            }
+            if !self.path.exists() {
+                return true;
+            }
+            // The system counts those that have just ended for a moment longer than it lists them.
+            if start.elapsed() > TIME_TO_EMPTY || !self.members().is_empty() {
+                return false;
+            }
+            thread::sleep(BETWEEN_LOOKS);
         }
-        !self.path.exists()
     }
 
     /// The processor time of all that ever were in it.
@@ -161,12 +189,20 @@ fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
+/// The number of the supervisor whose group has this name.
+fn supervisor_of(name: &str) -> Option<u32> {
+    let (run, pid) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    run.parse::<RunId>().is_ok().then(|| pid.parse().ok())?
+}
+
 /// What the names of a run's groups begin with; the supervisor's number follows.
 fn leaf_prefix(run: RunId) -> String {
     format!("{PREFIX}{run}-")
 }
 
 const PREFIX: &str = "backstop-";
+const TIME_TO_EMPTY: Duration = Duration::from_millis(500);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

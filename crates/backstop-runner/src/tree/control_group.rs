@@ -6,8 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop_core::id::RunId;
 
@@ -120,21 +119,11 @@ impl ControlGroup {
 
     /// Removes it, once everything in it has ended. True if it is not there any more.
     pub fn remove(&self) -> bool {
-        let start = Instant::now();
-        loop {
-            // Those that were made inside it come first.
-            for directory in self.directories().iter().rev() {
-                let _stays_if_in_use = fs::remove_dir(directory);
-            }
-            if !self.path.exists() {
-                return true;
-            }
-            // The system counts those that have just ended for a moment longer than it lists them.
-            if start.elapsed() > TIME_TO_EMPTY || !self.members().is_empty() {
-                return false;
-            }
-            thread::sleep(BETWEEN_LOOKS);
+        // Those that were made inside it come first.
+        for directory in self.directories().iter().rev() {
+            let _stays_if_in_use = fs::remove_dir(directory);
         }
+        !self.path.exists()
     }
 
     /// The processor time of all that ever were in it.
@@ -201,8 +190,6 @@ fn leaf_prefix(run: RunId) -> String {
 }
 
 const PREFIX: &str = "backstop-";
-const TIME_TO_EMPTY: Duration = Duration::from_millis(500);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

@@ -6,10 +6,12 @@
 //! ends everything that it ran; if the outer one dies, the inner one learns of it and halts.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 
 use backstop_core::id::RunId;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::tree::control_group::ControlGroup;
 
@@ -41,9 +43,14 @@ pub fn pid() -> Option<u32> {
     OUTER.get().map(|outer| outer.pid)
 }
 
-/// Whether there is an outer process and it lives: who loses a parent gets another.
+/// Whether there is an outer process and it lives. Who loses a parent gets another, but only a
+/// while after the dead one's end of the channel was closed.
 pub(crate) fn is_alive() -> bool {
-    pid().is_some_and(|outer| std::os::unix::process::parent_id() == outer)
+    let Some(outer) = OUTER.get() else { return false };
+    // It never says anything, so there is something to read at the end only.
+    let mut end = [PollFd::new(outer.control.as_fd(), PollFlags::POLLIN)];
+    let is_open = poll(&mut end, PollTimeout::ZERO) == Ok(0);
+    is_open && std::os::unix::process::parent_id() == outer.pid
 }
 
 /// Tells the outer process what to look after. Should it have died, the signals say so.

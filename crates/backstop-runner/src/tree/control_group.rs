@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use backstop_core::id::RunId;
 
+use super::process::Process;
+
 /// The leaf that holds a run's processes, the supervisor included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
@@ -21,7 +23,7 @@ impl ControlGroup {
     /// Each supervisor of a run has a group of its own: one that comes too late, or was taken over,
     /// removes its own and nobody else's.
     pub fn planned(run: RunId) -> Option<Self> {
-        let name = format!("{}-{}", leaf_name(run), std::process::id());
+        let name = format!("{}{}", leaf_prefix(run), std::process::id());
         own_directory().map(|own| Self { path: own.join(name) })
     }
 
@@ -29,7 +31,7 @@ impl ControlGroup {
     pub fn of_run(run: RunId, path: impl Into<PathBuf>) -> Option<Self> {
         let path = path.into();
         let name = path.file_name()?.to_str()?;
-        let supervisor = name.strip_prefix(&leaf_name(run))?.strip_prefix('-')?;
+        let supervisor = name.strip_prefix(&leaf_prefix(run))?;
         supervisor.parse::<u32>().is_ok().then_some(Self { path })
     }
 
@@ -55,7 +57,22 @@ impl ControlGroup {
         if moved.is_err() {
             self.remove();
         }
+        self.remove_abandoned();
         moved
+    }
+
+    /// Removes the empty groups beside this one whose supervisors are gone: one that was killed
+    /// together with its outer process before the run was recorded has nobody else to do it.
+    fn remove_abandoned(&self) {
+        let Some(parent) = self.path.parent() else { return };
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(supervisor) = name.to_str().and_then(supervisor_of) else { continue };
+            if Process::read(supervisor).is_none_or(|process| process.has_ended()) {
+                // The system refuses if there is anybody in it.
+                let _in_use = fs::remove_dir(entry.path());
+            }
+        }
     }
 
     /// Moves this process back to where the group was made, and removes the group.
@@ -162,8 +179,15 @@ fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
-fn leaf_name(run: RunId) -> String {
-    format!("{PREFIX}{run}")
+/// The number of the supervisor whose group has this name.
+fn supervisor_of(name: &str) -> Option<u32> {
+    let (run, pid) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    run.parse::<RunId>().is_ok().then(|| pid.parse().ok())?
+}
+
+/// What the names of a run's groups begin with; the supervisor's number follows.
+fn leaf_prefix(run: RunId) -> String {
+    format!("{PREFIX}{run}-")
 }
 
 const PREFIX: &str = "backstop-";

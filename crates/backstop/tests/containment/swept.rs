@@ -101,3 +101,19 @@ fn processor_time_is_the_trees_and_counts_those_that_have_ended() {
         assert!(busy > 2 * idle, "{level}: busy {busy} ms, idle {idle} ms");
     }
 }
+
+#[test]
+fn a_control_group_that_nobody_removed_is_removed_by_the_next_supervisor() {
+    let mut first = Contained::start("cgroup", 100, &["sleep", "60"]);
+    let roles = first.roles();
+    let Some(group) = roles.cgroup.clone() else { return };
+    send(roles.inner, Signal::SIGSTOP);
+    first.send(Signal::SIGKILL);
+    for process in first.living() {
+        send(process.pid, Signal::SIGKILL);
+    }
+    eventually("all are dead", || first.living().is_empty());
+    first.end();
+    Contained::start("cgroup", 100, &["exit", "0"]).end().assert_clean(0);
+    assert!(!exists(Some(&group)));
+}

@@ -5,7 +5,7 @@
 //! And a match at the very end counts only if no byte that may still follow could undo it, as
 //! with `$` and `\b`; otherwise it has to wait for them, or for the stream's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -121,8 +121,9 @@ impl Matcher {
             match &target.search {
                 Search::Literal(text) => needles.push((number, text.clone())),
                 Search::Expression(expression) if expression.has_gate() => {
-                    needles.extend(expression.gate.iter().map(|text| (number, text.clone())));
-                    self.reach = self.reach.max(expression.reach);
+                    let texts = expression.gate.texts.iter();
+                    needles.extend(texts.map(|text| (number, text.clone())));
+                    self.reach = self.reach.max(expression.gate.reach);
                 }
                 Search::Expression(_) => {}
             }
@@ -167,10 +168,17 @@ struct Expression {
     reach: usize,
     /// What follows a match may undo it.
     looks_ahead: bool,
-    /// Texts of which each match contains one: without them there is nothing to search.
-    gate: Vec<Box<[u8]>>,
+    gate: Gate,
     /// How often the gate was open for nothing.
     in_vain: u32,
+}
+
+/// Texts of which each match contains one: without them there is nothing to search.
+#[derive(Debug, Default)]
+struct Gate {
+    texts: Vec<Box<[u8]>>,
+    /// How far before the fresh bytes one that belongs to a new match may begin.
+    reach: usize,
 }
 
 impl Expression {
@@ -182,13 +190,12 @@ impl Expression {
         let looks_ahead = hir.as_ref().is_none_or(looks_ahead);
         let margin = if looks_ahead { CERTAINTY } else { 0 };
         let reach = longest.unwrap_or(LONGEST_MATCH).min(LONGEST_MATCH) + margin;
-        // To look for the gate so far back would cost more than it saves.
-        let gate = hir.as_ref().filter(|_| reach <= LONGEST_GATED).map_or_else(Vec::new, gate);
+        let gate = hir.as_ref().map(|hir| Gate::new(hir, reach)).unwrap_or_default();
         Ok(Self { regex, reach, looks_ahead, gate, in_vain: 0 })
     }
 
     fn has_gate(&self) -> bool {
-        !self.gate.is_empty() && self.in_vain < MOST_IN_VAIN
+        !self.gate.texts.is_empty() && self.in_vain < MOST_IN_VAIN
     }
 
     /// The gate was open, and there was no match. Answers whether the gate is given up for it.
@@ -221,28 +228,50 @@ fn looks_ahead(hir: &Hir) -> bool {
     hir.properties().look_set().iter().any(|look| !looks_back.contains(&look))
 }
 
-/// A few texts that are rare enough, one of which each match begins or ends with; none if there
-/// are no such texts.
-fn gate(hir: &Hir) -> Vec<Box<[u8]>> {
-    let texts = |kind| {
-        let found = Extractor::new().kind(kind).limit_total(LARGEST_GATE).extract(hir);
-        let texts: Vec<Box<[u8]>> = found
-            .literals()
+impl Gate {
+    /// A few texts that are rare enough, if each match begins or ends with one of them.
+    fn new(hir: &Hir, reach_of_match: usize) -> Self {
+        let texts = |kind| -> Vec<Box<[u8]>> {
+            let found = Extractor::new().kind(kind).limit_total(LARGEST_GATE).extract(hir);
+            let texts = found.literals().unwrap_or_default().iter();
+            let texts: BTreeSet<_> = texts.map(|text| rarest_end(text.as_bytes())).collect();
+            texts.into_iter().map(Box::from).collect()
+        };
+        // What ends a match stands near the fresh bytes, however long the match is. To look for
+        // its beginning too far back would cost more than it spares.
+        let endings = texts(ExtractKind::Suffix);
+        let longest = endings.iter().map(|text| text.len()).max().unwrap_or(0);
+        let endings = Self { texts: endings, reach: longest + CERTAINTY };
+        let beginnings = Self { texts: texts(ExtractKind::Prefix), reach: reach_of_match };
+        [endings, beginnings]
+            .into_iter()
+            .filter(|gate| gate.reach <= LONGEST_REACH && gate.texts.len() <= LARGEST_GATE)
+            .max_by_key(Self::shortest)
+            .filter(|gate| gate.shortest() >= SHORTEST_TEXT)
             .unwrap_or_default()
-            .iter()
-            .map(|text| text.as_bytes().into())
-            .collect();
-        let shortest = texts.iter().map(|text| text.len()).min().unwrap_or(0);
-        (shortest, texts)
+    }
+
+    fn shortest(&self) -> usize {
+        self.texts.iter().map(|text| text.len()).min().unwrap_or(0)
+    }
+}
+
+/// The end of the text that begins with its rarest bytes: vectors look at the first four.
+fn rarest_end(text: &[u8]) -> &[u8] {
+    let commonness = |byte: &u8| match byte {
+        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b'l' | b'd' | b'c' | b'u' => 3,
+        b'a'..=b'z' => 2,
+        _ => 1,
     };
-    let best = [ExtractKind::Prefix, ExtractKind::Suffix].map(texts).into_iter();
-    let best = best.filter(|(_, texts)| texts.len() <= LARGEST_GATE).max_by_key(|best| best.0);
-    best.filter(|(shortest, _)| *shortest >= SHORTEST_GATE).map_or_else(Vec::new, |best| best.1)
+    let starts = 0..=text.len().saturating_sub(SHORTEST_TEXT);
+    let best = starts
+        .min_by_key(|start| text[*start..].iter().take(SHORTEST_TEXT).map(commonness).sum::<u32>());
+    &text[best.unwrap_or(0)..]
 }
 
 const LARGEST_GATE: usize = 16;
-const SHORTEST_GATE: usize = 4;
-const LONGEST_GATED: usize = 4 << 10;
+const SHORTEST_TEXT: usize = 4;
+const LONGEST_REACH: usize = 4 << 10;
 /// A gate that is open so often does not spare anything.
 const MOST_IN_VAIN: u32 = 8;
 /// As in policies: enough for any pattern written by hand.
@@ -368,7 +397,10 @@ mod tests {
         assert!(found_in("(?m)^$", true, &[b"\n"]));
     }
 
-    const EXPRESSIONS: [&str; 22] = [
+    const EXPRESSIONS: [&str; 25] = [
+        r"\b[ab]+caba\b",
+        r"b+ abab$",
+        r"(?s)c.*abab\b",
         "abab$",
         r"\babca",
         r"[ab]{2}caba",

@@ -47,7 +47,8 @@ async fn acknowledge(directory: &Path) -> anyhow::Result<Vec<Target>> {
     let single = median(base.clone()).context("nothing was measured")?;
     println!("{:<44} {single:>9.0} /s", "one commit per event");
     for (place, (promise, least)) in PROMISES.into_iter().enumerate() {
-        let ratio = median(rates[place + 1].iter().zip(&base).map(|(one, base)| one / base).collect());
+        let ratio =
+            median(rates[place + 1].iter().zip(&base).map(|(one, base)| one / base).collect());
         let rate = median(rates[place + 1].clone()).unwrap_or_default();
         println!(
             "{:<44} {rate:>9.0} /s {:>9.1} x, {:.1} events a commit",

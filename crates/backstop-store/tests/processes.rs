@@ -164,16 +164,21 @@ async fn emit(directory: &Path) {
     }
 }
 
-/// Appends a few single events and says how that went.
+/// Appends single events, tries again what was refused, and says how that went.
 async fn append(directory: &Path) {
     let store = open(directory).await;
     let run = sample::run_id(0);
     let lease = store.lease_fetch(run).await.unwrap().unwrap().lease;
-    for seq in 1..=APPENDS {
+    let mut seq = 1;
+    for _ in 0..APPENDS {
         let batch =
             Batch { snapshot: Some(sample::snapshot(seq)), ..sample::events(&lease, [seq]) };
         match store.append(&batch).await {
-            Ok(()) => say(&format!("seq {seq} ok")),
+            Ok(()) => {
+                say(&format!("seq {seq} ok"));
+                seq += 1;
+            }
+            // The same again: it would succeed if the store let it.
             Err(StoreError::Write(_)) => say(&format!("seq {seq}{REFUSED}")),
             Err(other) => say(&format!("seq {seq} {other:?}")),
         }

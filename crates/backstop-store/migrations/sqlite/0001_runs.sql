@@ -98,12 +98,12 @@ BEGIN
 
     INSERT INTO events (run, seq, at, kind, body, checksum)
     SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-    FROM json_each(NEW.events);
+    FROM jsonb_each(NEW.events);
 
     INSERT INTO decisions (run, seq, at, verdict, reason, policy_hash, body, checksum)
     SELECT NEW.run, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
         value ->> 6
-    FROM json_each(NEW.decisions);
+    FROM jsonb_each(NEW.decisions);
 
     INSERT INTO snapshots (run, seq, facts, checksum)
     SELECT NEW.run, NEW.snapshot_seq, NEW.snapshot_facts, NEW.snapshot_checksum

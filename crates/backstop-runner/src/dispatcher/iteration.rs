@@ -47,7 +47,7 @@ impl Dispatcher {
             number,
             began: self.timers.active(),
             ending: Ending::No,
-            idle: Idle::new(self.times.idle_timeout, self.timers.active(), self.tree.cpu_time()),
+            idle: Idle::new(self.times.idle_timeout, self.timers.active()),
             timed_out: None,
         };
         let exit = self.until_exit(&mut child, &mut current).await?;
@@ -101,7 +101,7 @@ impl Dispatcher {
         }
         let now = self.timers.active();
         let late = self.times.iteration_timeout.is_some_and(|most| now >= current.began + most);
-        let idle = current.idle.look(now, self.pump.quiet_for(), self.tree.cpu_time());
+        let idle = current.idle.look(now, self.pump.quiet_for(), || self.tree.cpu_time());
         current.timed_out = if late {
             Some("the iteration ran past its time-out")
         } else if idle {

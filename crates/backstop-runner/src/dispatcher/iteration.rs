@@ -28,6 +28,8 @@ struct Current {
     ending: Ending,
     idle: Idle,
     timed_out: Option<&'static str>,
+    /// Of its output, once both streams have ended.
+    summary: Option<Summary>,
 }
 
 impl Dispatcher {
@@ -49,6 +51,7 @@ impl Dispatcher {
             ending: Ending::No,
             idle: Idle::new(self.times.idle_timeout, self.timers.active()),
             timed_out: None,
+            summary: None,
         };
         let exit = self.until_exit(&mut child, &mut current).await?;
         drop(child);
@@ -69,7 +72,8 @@ impl Dispatcher {
             match self.next(Some(child), deadline).await? {
                 Happening::Exited(exit) => return Ok(Some(exit)),
                 Happening::Captured(captured) => {
-                    self.heard(captured).await;
+                    let summary = self.heard(captured).await;
+                    current.summary = summary.or(current.summary.take());
                 }
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
@@ -250,7 +254,10 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
-        let summary = self.drain().await;
+        let summary = match current.summary.take() {
+            Some(summary) => summary,
+            None => self.drain().await,
+        };
         self.sweep().await;
         if summary.left_out > 0 {
             let detail = format!("{} bytes of iteration {}", summary.left_out, current.number);

@@ -1,74 +1,104 @@
-//! The journal: acknowledged events per second beside one commit per event, and reading it back
-//! beside reading and decoding a plain file of the same lines.
+//! Acknowledged events per second, through a run's socket, beside one commit per event.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use backstop_core::event::Event;
-use backstop_core::facts::{Facts, ProgressKinds};
-use backstop_core::time::Timestamp;
 use backstop_store::testing::sample;
-use backstop_store::{Batch, Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store, Writer};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use backstop_store::{Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use crate::measure::median;
+use crate::supervised::{Backstop, part, part_alone, time};
 use crate::targets::Target;
 
-/// Measures in a directory on the disk in question, prints, and says what is to be reached.
-pub fn run(directory: &Path) -> anyhow::Result<Vec<Target>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut targets = runtime.block_on(acknowledge(directory))?;
-    targets.push(runtime.block_on(read_back(directory))?);
-    Ok(targets)
-}
-
 /// Single commits, 8 and 64 reporters in turn, so that a slow stretch of the disk hits all alike.
-async fn acknowledge(directory: &Path) -> anyhow::Result<Vec<Target>> {
-    let mut plain = Plain::create(&directory.join("plain.db")).await?;
-    let mut grouped = Grouped::create(&directory.join("acknowledge")).await?;
-    let (mut rates, mut commits) = ([const { Vec::new() }; 3], [0.0; 2]);
+pub fn run(program: &Path, disk: &Path) -> anyhow::Result<Vec<Target>> {
+    let backstop = Backstop::new(program, disk.join("journal"))?;
+    let mut rates = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        rates[0].push(plain.events_per_second().await?);
+        rates[0].push(commits_per_second(&backstop)?);
         for (place, reporters) in REPORTERS.into_iter().enumerate() {
-            let round = grouped.events_per_second(reporters).await?;
-            rates[place + 1].push(round.events_per_second);
-            commits[place] = round.events_per_commit;
+            rates[place + 1].push(events_per_second(&backstop, reporters)?);
         }
     }
     println!("\nacknowledged events, a commit each and in groups");
-    let mut targets = Vec::new();
-    let base = rates[0].clone();
-    let single = median(base.clone()).context("nothing was measured")?;
+    let single = median(rates[0].clone()).context("nothing was measured")?;
     println!("{:<44} {single:>9.0} /s", "one commit per event");
+    let mut targets = Vec::new();
     for (place, (promise, least)) in PROMISES.into_iter().enumerate() {
-        let ratio =
-            median(rates[place + 1].iter().zip(&base).map(|(one, base)| one / base).collect());
+        let pairs = rates[place + 1].iter().zip(&rates[0]);
+        let ratio = median(pairs.map(|(one, single)| one / single).collect());
+        let name = format!("a run's socket, {} reporters", REPORTERS[place]);
         let rate = median(rates[place + 1].clone()).unwrap_or_default();
-        println!(
-            "{:<44} {rate:>9.0} /s {:>9.1} x, {:.1} events a commit",
-            format!("the journal, {} reporters", REPORTERS[place]),
-            ratio.unwrap_or_default(),
-            commits[place],
-        );
+        println!("{name:<44} {rate:>9.0} /s {:>9.1} x", ratio.unwrap_or_default());
         targets.push(Target::at_least(promise, ratio, Some(least), "x"));
     }
+    targets.push(waits_per_commit(&backstop));
     Ok(targets)
 }
 
-/// The simplest durable use of SQLite: an insert is a commit.
-struct Plain {
-    connection: SqliteConnection,
-    next: u64,
+/// The child: reporters that each wait for an answer before they send the next event. Tells how
+/// many were answered in a second.
+pub fn report(reporters: usize, result: &Path) -> anyhow::Result<()> {
+    let socket = std::env::var_os("BACKSTOP_SOCKET").context("there is no socket")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let rate = runtime.block_on(async {
+        let mut tasks = JoinSet::new();
+        for number in 0..reporters {
+            let stream = UnixStream::connect(&socket).await?;
+            tasks.spawn(report_in_turn(BufReader::new(stream), number as u64));
+        }
+        let started = Instant::now();
+        let mut events = 0;
+        for answered in tasks.join_all().await {
+            events += answered?;
+        }
+        anyhow::Ok(events as f64 / started.elapsed().as_secs_f64())
+    })?;
+    fs::write(result, format!("{rate}\n"))?;
+    Ok(())
 }
 
-impl Plain {
-    async fn create(database: &Path) -> anyhow::Result<Self> {
+async fn report_in_turn(mut stream: BufReader<UnixStream>, number: u64) -> anyhow::Result<u64> {
+    let (started, mut count, mut answer) = (Instant::now(), 0, String::new());
+    while started.elapsed() < TURN {
+        stream.write_all(format!("{}\n", line(number + count)).as_bytes()).await?;
+        answer.clear();
+        stream.read_line(&mut answer).await?;
+        ensure!(answer.contains(r#""verdict":"continue""#), "not acknowledged: {answer}");
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn commits_per_second(backstop: &Backstop) -> anyhow::Result<f64> {
+    let result = backstop.file("result");
+    let mut line = part_alone("commit-each")?;
+    time(line.arg(backstop.file("plain.db")).arg(&result), &[0])?;
+    Ok(fs::read_to_string(result)?.trim().parse()?)
+}
+
+fn events_per_second(backstop: &Backstop, reporters: usize) -> anyhow::Result<f64> {
+    let result = backstop.file("result");
+    let mut line = part("report")?;
+    line.extend([reporters.to_string().into(), result.clone().into()]);
+    time(&mut backstop.run(&["--once", "--max-tokens", "1000000000"], &line)?, &[0])?;
+    Ok(fs::read_to_string(result)?.trim().parse()?)
+}
+
+/// The simplest durable use of SQLite: an insert is a commit. Tells how many there were in a second.
+pub fn commit_each(database: &Path, result: &Path) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let rate = runtime.block_on(async {
         let mut connection = SqliteConnectOptions::new()
             .filename(database)
             .create_if_missing(true)
@@ -77,130 +107,83 @@ impl Plain {
             .disable_statement_logging()
             .connect()
             .await?;
-        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, body TEXT)").await?;
-        Ok(Self { connection, next: 1 })
-    }
-
-    async fn events_per_second(&mut self) -> anyhow::Result<f64> {
-        let (started, first) = (Instant::now(), self.next);
+        connection
+            .execute("CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, body TEXT)")
+            .await?;
+        let (started, mut count) = (Instant::now(), 0);
         while started.elapsed() < TURN {
-            sqlx::query("INSERT INTO events (seq, body) VALUES (?1, ?2)")
-                .bind(i64::try_from(self.next)?)
-                .bind(line(self.next))
-                .execute(&mut self.connection)
+            sqlx::query("INSERT INTO events (body) VALUES (?1)")
+                .bind(line(count))
+                .execute(&mut connection)
                 .await?;
-            self.next += 1;
-        }
-        Ok((self.next - first) as f64 / started.elapsed().as_secs_f64())
-    }
-}
-
-/// Reporters that each wait for their event to be acknowledged before they send the next.
-struct Grouped {
-    journal: Journal,
-    next: Arc<AtomicU64>,
-}
-
-struct Round {
-    events_per_second: f64,
-    events_per_commit: f64,
-}
-
-impl Grouped {
-    async fn create(directory: &Path) -> anyhow::Result<Self> {
-        let (store, lease) = store(directory).await?;
-        Ok(Self { journal: Journal::start(store, lease), next: Arc::new(AtomicU64::new(1)) })
-    }
-
-    async fn events_per_second(&mut self, reporters: usize) -> anyhow::Result<Round> {
-        let (started, first) = (Instant::now(), self.next.load(Ordering::Relaxed));
-        let commits = self.journal.commits();
-        let mut tasks = JoinSet::new();
-        for _ in 0..reporters {
-            let (journal, next) = (self.journal.clone(), Arc::clone(&self.next));
-            tasks.spawn(async move {
-                while started.elapsed() < TURN {
-                    // One thread, and no wait in between: numbers are handed over in order.
-                    let seq = next.fetch_add(1, Ordering::Relaxed);
-                    journal.append(Entry { events: vec![event(seq)], ..Entry::default() });
-                    journal.durable(seq).await?;
-                }
-                anyhow::Ok(())
-            });
-        }
-        for result in tasks.join_all().await {
-            result?;
-        }
-        let events = (self.next.load(Ordering::Relaxed) - first) as f64;
-        Ok(Round {
-            events_per_second: events / started.elapsed().as_secs_f64(),
-            events_per_commit: events / (self.journal.commits() - commits) as f64,
-        })
-    }
-}
-
-/// A long journal, read in pages, decoded and folded, beside a file of the same lines, read and
-/// decoded.
-async fn read_back(directory: &Path) -> anyhow::Result<Target> {
-    let file = directory.join("journal.jsonl");
-    let (store, lease) = store(&directory.join("read")).await?;
-    let mut lines = String::new();
-    for first in (1..=LONG).step_by(5_000) {
-        let events: Vec<_> = (first..first + 5_000).map(event).collect();
-        for event in &events {
-            lines.push_str(&event.body);
-            lines.push('\n');
-        }
-        let writer = Writer::Supervisor(lease.clone());
-        let run = lease.run;
-        let batch =
-            Batch { run, writer, events, decisions: Vec::new(), snapshot: None, update: None };
-        store.append(&batch).await?;
-    }
-    fs::write(&file, &lines)?;
-    let (mut plain, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..READS {
-        let started = Instant::now();
-        let text = fs::read(&file)?;
-        let mut count = 0;
-        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            std::hint::black_box(Event::from_json(line)?);
             count += 1;
         }
-        ensure!(count == LONG, "{count} lines");
-        plain.push(started.elapsed().as_secs_f64());
-
-        let started = Instant::now();
-        let mut facts = Facts::default();
-        let mut after = 0;
-        loop {
-            let events = store.event_list(lease.run, after, PAGE).await?;
-            for event in &events {
-                let decoded = Event::from_json(event.body.as_bytes())?;
-                facts.fold(&decoded, Timestamp::default(), ProgressKinds::ALL);
-            }
-            match events.last() {
-                Some(last) => after = last.seq,
-                None => break,
-            }
-        }
-        std::hint::black_box(&facts);
-        ensure!(after == LONG, "the last event was {after}");
-        ours.push(started.elapsed().as_secs_f64());
-    }
-    let ratio = median(ours.iter().zip(&plain).map(|(ours, plain)| ours / plain).collect());
-    println!("\na journal of {LONG} events");
-    println!("{:<44} {:>9.2} s", "a file, read and decoded", median(plain).unwrap_or_default());
-    println!(
-        "{:<44} {:>9.2} s {:>9.1} x",
-        "the store, read, decoded and folded",
-        median(ours).unwrap_or_default(),
-        ratio.unwrap_or_default(),
-    );
-    Ok(Target::at_most("reading a journal beside reading a file", ratio, Some(3.0), "x"))
+        anyhow::Ok(count as f64 / started.elapsed().as_secs_f64())
+    })?;
+    fs::write(result, format!("{rate}\n"))?;
+    Ok(())
 }
 
-async fn store(directory: &Path) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
+/// How often the disk is waited for in a commit of the journal.
+fn waits_per_commit(backstop: &Backstop) -> Target {
+    let measured = match count_waits(backstop) {
+        Ok(Waits { commits, of_log, of_database }) => {
+            println!(
+                "{:<44} {commits:>9} commits, {of_log} waits; {of_database} for checkpoints",
+                "the journal's writer",
+            );
+            // A checkpoint waits for the log before it moves it, and when it begins anew.
+            Some((of_log as f64 - 2.0 * of_database as f64) / commits as f64)
+        }
+        Err(error) => {
+            println!("the waits for the disk were not counted: {error:#}");
+            None
+        }
+    };
+    Target::at_most("waits for the disk in a commit", measured, Some(1.0), "fsync")
+}
+
+struct Waits {
+    commits: u64,
+    of_log: usize,
+    of_database: usize,
+}
+
+fn count_waits(backstop: &Backstop) -> anyhow::Result<Waits> {
+    let (trace, folder) = (backstop.file("trace"), backstop.file("commits"));
+    let output = Command::new("strace")
+        .args(["-f", "-y", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o"])
+        .arg(&trace)
+        .args(part("commit")?)
+        .arg(folder)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start strace")?;
+    let text = String::from_utf8(output.stdout)?;
+    let commits = text.trim().parse().with_context(|| format!("no number: {text:?}"))?;
+    let trace = fs::read_to_string(trace)?;
+    let waits = |name: &str| trace.lines().filter(|line| line.contains(name)).count();
+    Ok(Waits { commits, of_log: waits("backstop.db-wal>"), of_database: waits("backstop.db>") })
+}
+
+/// Commits a few hundred times, and says how often.
+pub fn commit(folder: &Path) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let commits = runtime.block_on(async {
+        let (store, lease) = store(folder).await?;
+        let journal = Journal::start(store, lease);
+        for seq in 1..=COMMITS {
+            journal.append(Entry { events: vec![event(seq)], ..Entry::default() });
+            journal.durable(seq).await?;
+        }
+        anyhow::Ok(journal.commits())
+    })?;
+    writeln!(std::io::stdout(), "{commits}")?;
+    Ok(())
+}
+
+/// A store with a run that can be written.
+pub async fn store(directory: &Path) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
     let store = SqliteStore::open(&Home::new(directory)).await?;
     store.policy_put(&sample::policy()).await?;
     let run = sample::run(0);
@@ -209,7 +192,7 @@ async fn store(directory: &Path) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
     Ok((Arc::new(store), lease))
 }
 
-fn event(seq: u64) -> NewEvent {
+pub fn event(seq: u64) -> NewEvent {
     NewEvent { seq, at: sample::TIME, kind: "usage", body: line(seq) }
 }
 
@@ -231,7 +214,5 @@ const PROMISES: [(&str, f64); 2] = [
     ("acknowledged events of 8 reporters beside a commit each", 4.0),
     ("acknowledged events of 64 reporters beside a commit each", 10.0),
 ];
-const LONG: u64 = 1_000_000;
-const PAGE: u32 = 10_000;
-const READS: usize = 3;
+const COMMITS: u64 = 500;
 const DAY: Duration = Duration::from_secs(86_400);

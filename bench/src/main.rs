@@ -1,21 +1,32 @@
-//! Measures the engine beside others that could do its work, and checks it against its targets.
+//! Measures backstop beside others that could do its work, and checks it against its targets.
 
 mod allocations;
 mod cedar;
 mod cel_programs;
 mod engine;
 mod figures;
+mod idling;
 mod ifs;
+mod journal;
+mod loops;
 mod measure;
 mod ours;
 mod output;
+mod resuming;
 mod start;
+mod starting;
+mod stopping;
+mod supervised;
+mod supervision;
 mod targets;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::supervision::Topic;
 
 /// Compares backstop with others and with its targets.
 #[derive(Debug, Parser)]
@@ -32,26 +43,62 @@ enum Subject {
         #[arg(long)]
         backstop: PathBuf,
     },
-    /// A flood of output beside cat; exits 1 if a target is missed
-    Output,
+    /// Supervision beside doing without it; exits 1 if a target is missed
+    Run {
+        /// The program that is measured, built for release
+        #[arg(long)]
+        backstop: PathBuf,
+        /// A folder on the disk that is measured
+        #[arg(long)]
+        disk: PathBuf,
+        /// Only these topics
+        topics: Vec<Topic>,
+    },
+    /// Any program in a session of its own
+    #[command(hide = true)]
+    Alone {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     /// The child of the flood
     #[command(hide = true)]
     WriteLines,
+    /// The minimal loop
+    #[command(hide = true)]
+    SpawnAll,
+    /// The child whose start is measured
+    #[command(hide = true)]
+    SayClock,
+    /// The tree that is stopped
+    #[command(hide = true)]
+    Stay { level: u32, notes: PathBuf },
+    /// The reporters of the journal
+    #[command(hide = true)]
+    Report { reporters: usize, result: PathBuf },
+    /// The database with a commit per event
+    #[command(hide = true)]
+    CommitEach { database: PathBuf, result: PathBuf },
+    /// The journal whose waits for the disk are counted
+    #[command(hide = true)]
+    Commit { folder: PathBuf },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     let reached = match Arguments::parse().subject {
         Subject::Engine { backstop } => engine::run(&backstop)?,
-        Subject::Output => {
-            let targets = output::run()?;
-            println!("\ntargets");
-            targets.iter().for_each(|target| println!("{target}"));
-            targets.iter().all(targets::Target::reached)
-        }
-        Subject::WriteLines => {
-            output::write_lines()?;
-            true
-        }
+        Subject::Run { backstop, disk, topics } => supervision::run(&backstop, &disk, &topics)?,
+        Subject::Alone { command } => done(supervised::become_alone(&command))?,
+        Subject::WriteLines => done(output::write_lines())?,
+        Subject::SpawnAll => done(loops::spawn_all())?,
+        Subject::SayClock => done(starting::say_clock())?,
+        Subject::Stay { level, notes } => done(stopping::stay(level, &notes))?,
+        Subject::Report { reporters, result } => done(journal::report(reporters, &result))?,
+        Subject::CommitEach { database, result } => done(journal::commit_each(&database, &result))?,
+        Subject::Commit { folder } => done(journal::commit(&folder))?,
     };
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn done(part: anyhow::Result<()>) -> anyhow::Result<bool> {
+    part.map(|()| true)
 }

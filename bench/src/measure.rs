@@ -100,6 +100,14 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
 }
 
+/// The value that this share of all values does not exceed, or nothing if there are none.
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let place = (share * values.len() as f64).ceil() as usize;
+    values.get(place.saturating_sub(1)).copied()
+}
+
 const BATCH: Duration = Duration::from_micros(200);
 const ROUNDS: usize = 1_000;
 
@@ -113,6 +121,16 @@ mod tests {
         assert_eq!(median(vec![3.0]), Some(3.0));
         assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 100.0]), Some(3.0));
+    }
+
+    #[test]
+    fn quantiles() {
+        let values: Vec<f64> = (1..=200).map(f64::from).rev().collect();
+        assert_eq!(quantile(&values, 0.99), Some(198.0));
+        assert_eq!(quantile(&values, 0.5), Some(100.0));
+        assert_eq!(quantile(&values, 1.0), Some(200.0));
+        assert_eq!(quantile(&[4.0], 0.01), Some(4.0));
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

@@ -1,36 +1,35 @@
-//! A flood of output through the pump, beside the same flood into `cat >/dev/null`.
+//! A flood of output through `backstop run`, beside the same flood into `cat >/dev/null`.
 
-use std::fs::File;
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
-use backstop_runner::capture::{Captured, Pattern, Pump, Setup, Sinks};
-use tokio::sync::mpsc;
+use anyhow::{Context as _, ensure};
 
 use crate::measure::median;
+use crate::supervised::{Backstop, alone, inner, memory, part};
 use crate::targets::Target;
 
 /// Measures both in turn and prints a row for each.
-pub fn run() -> anyhow::Result<Vec<Target>> {
-    let folder = std::env::temp_dir().join(format!("backstop-bench-{}", std::process::id()));
+pub fn run(program: &Path, disk: &Path) -> anyhow::Result<Vec<Target>> {
+    let backstop = Backstop::new(program, disk.join("output"))?;
+    fs::write(backstop.file("policy.toml"), policy())?;
     let (mut ours, mut others, mut peak) = (Vec::new(), Vec::new(), 0f64);
     for _ in 0..ROUNDS {
         others.push(through_cat()?);
-        forget_peak_memory()?;
-        ours.push(through_pump(&folder)?);
-        peak = peak.max(peak_memory()?);
-        std::fs::remove_dir_all(&folder).context("cannot remove the logs")?;
+        let flood = through_backstop(&backstop)?;
+        ours.push(flood.seconds);
+        peak = peak.max(flood.peak);
     }
     let ratios = ours.iter().zip(&others).map(|(ours, others)| ours / others).collect();
     let gigabytes = SIZE as f64 / 1e9;
     println!("\na child that writes {} GiB", SIZE >> 30);
-    for (name, times) in [("cat >/dev/null", others), ("the pump, 8 patterns, log", ours)] {
+    for (name, times) in [("into cat >/dev/null", others), ("backstop run, 8 patterns, log", ours)]
+    {
         let seconds = median(times).context("nothing was measured")?;
-        println!("  {name:<28} {seconds:>6.2} s  {:>6.2} GB/s", gigabytes / seconds);
+        println!("{name:<44} {seconds:>9.2} s  {:>9.2} GB/s", gigabytes / seconds);
     }
     Ok(vec![
         Target::at_most("output beside cat", median(ratios), Some(1.5), "x"),
@@ -56,60 +55,52 @@ pub fn write_lines() -> anyhow::Result<()> {
 /// Seconds until both have ended.
 fn through_cat() -> anyhow::Result<f64> {
     let started = Instant::now();
-    let mut child = child()?.stdout(Stdio::piped()).spawn()?;
-    let pipe = child.stdout.take().context("the child has no output")?;
-    let status = Command::new("cat").stdin(pipe).stdout(Stdio::null()).status()?;
-    ensure!(status.success() && child.wait()?.success(), "the child or cat failed");
+    let mut shell = alone("sh".as_ref())?;
+    let line = part("write-lines")?;
+    shell.args(["-c", r#""$@" | cat >/dev/null"#, "sh"]).args(line).stdin(Stdio::null());
+    ensure!(shell.status()?.success(), "the child or cat failed");
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// Seconds until everything was shown, kept and searched.
-fn through_pump(folder: &Path) -> anyhow::Result<f64> {
-    let nothing = || File::options().write(true).open("/dev/null").map(OwnedFd::from);
-    let sinks = Sinks { stdout: Some(nothing()?), stderr: Some(nothing()?), own: Some(nothing()?) };
-    let setup = Setup {
-        sinks,
-        patterns: patterns(),
-        markers: Vec::new(),
-        output_folder: folder.to_owned(),
-        live: None,
-    };
-    let (sender, mut events) = mpsc::channel(64);
-    let pump = Pump::start(setup, sender)?;
+struct Flood {
+    seconds: f64,
+    /// The most that the supervisor had resident, in MiB.
+    peak: f64,
+}
+
+/// Until everything was shown, kept and searched, and the run has halted.
+fn through_backstop(backstop: &Backstop) -> anyhow::Result<Flood> {
+    let policy = backstop.file("policy.toml");
+    let options = ["--once".as_ref(), "--policy".as_ref(), policy.as_os_str()];
     let started = Instant::now();
-    let mut child = child()?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let pipes = child.stdout.take().zip(child.stderr.take());
-    let (stdout, stderr) = pipes.context("the child has no output")?;
-    pump.begin(1, stdout.into(), stderr.into());
-    ensure!(child.wait()?.success(), "the child failed");
-    pump.finish();
-    match events.blocking_recv() {
-        Some(Captured::Finished(summary)) if summary.bytes == SIZE as u64 => {}
-        other => bail!("not what was written: {other:?}"),
-    }
-    Ok(started.elapsed().as_secs_f64())
-}
-
-fn child() -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("write-lines").stdin(Stdio::null());
-    Ok(command)
+    let mut outer = backstop.run(&options, &part("write-lines")?)?.spawn()?;
+    let supervisor = inner(&outer)?;
+    let mut peak = 0f64;
+    let status = loop {
+        if let Some(status) = outer.try_wait()? {
+            break status;
+        }
+        // The kernel keeps the maximum, so that only what is new at the very end can be missed.
+        peak = peak.max(memory(supervisor, "status", "VmHWM").unwrap_or_default());
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    ensure!(status.success(), "the run ended with {status}");
+    Ok(Flood { seconds: started.elapsed().as_secs_f64(), peak })
 }
 
 /// None of them occurs, so all are looked for to the end; parts of them are frequent.
-fn patterns() -> Vec<Pattern> {
+fn policy() -> String {
     let literals =
         ["ALL DONE", "TASK COMPLETE", "fatal: out of memory", "<promise>", "Build succeeded"];
     let expressions = [r"error\[E\d{4}\]", r"(?i)rate limit(ed)?", r"\b\d+ tests? failed\b"];
-    let literals = literals.map(|text| (text, false));
-    let expressions = expressions.map(|text| (text, true));
-    let pattern = |(text, is_regex): (&str, bool)| Pattern {
-        key: text.to_owned(),
-        text: text.to_owned(),
-        is_regex,
-        since_run: false,
+    let rule = |text: &str, is_regex: bool| {
+        format!(
+            "[[rule]]\nwhen = {{ type = \"output_pattern\", pattern = '{text}', is_regex = {is_regex} }}\n\
+             then = \"stop\"\n\n"
+        )
     };
-    literals.into_iter().chain(expressions).map(pattern).collect()
+    let literals = literals.into_iter().map(|text| rule(text, false));
+    literals.chain(expressions.into_iter().map(|text| rule(text, true))).collect()
 }
 
 /// A few hundred kilobytes such as builds and tests print.
@@ -133,18 +124,6 @@ fn text() -> Vec<u8> {
         text.extend_from_slice(lines[(hash >> 40) as usize % lines.len()].as_bytes());
     }
     text
-}
-
-fn forget_peak_memory() -> anyhow::Result<()> {
-    std::fs::write("/proc/self/clear_refs", "5").context("cannot reset the peak of memory")
-}
-
-/// The most that was resident, in MiB.
-fn peak_memory() -> anyhow::Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    Ok(kilobytes.context("no peak of memory is known")? / 1024.0)
 }
 
 const SIZE: usize = 4 << 30;

@@ -18,16 +18,22 @@ pub struct Arguments {
 enum Subject {
     /// The engine beside a chain of ifs, CEL and Cedar, and the start of `backstop check`
     Engine,
+    /// A supervised run beside doing without: loops, output, stops, journal, memory
+    Run {
+        /// Only these topics: loops, output, stopping, journal, resuming, idling, starting
+        topics: Vec<String>,
+    },
 }
 
 /// Builds what is measured, runs the comparison, and ends with its exit code.
 pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match arguments.subject {
-        Subject::Engine => engine(workspace),
+    match &arguments.subject {
+        Subject::Engine => measure(workspace, "engine", &[]),
+        Subject::Run { topics } => measure(workspace, "run", topics),
     }
 }
 
-fn engine(workspace: &Workspace) -> anyhow::Result<ExitCode> {
+fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::Result<ExitCode> {
     let build = CommandLine::cargo(&["build", "--release", "--package", "backstop"]);
     if !build.run(workspace.root())?.success() {
         bail!("cannot build what is to be measured; to repeat it: {build}");
@@ -38,12 +44,18 @@ fn engine(workspace: &Workspace) -> anyhow::Result<ExitCode> {
         .exec()
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
-    let line = CommandLine::cargo(&["run", "--release"])
+    let mut line = CommandLine::cargo(&["run", "--release"])
         .argument("--manifest-path=bench/Cargo.toml")
         .argument("--")
-        .argument("engine")
+        .argument(subject)
         .argument("--backstop")
         .argument(program);
+    if subject == "run" {
+        line = line.argument("--disk").argument(metadata.target_directory);
+    }
+    for topic in topics {
+        line = line.argument(topic);
+    }
     let status = line.run(workspace.root())?;
     // A signal leaves no code, and no more than 8 bits of one ever arrive here.
     let code = status.code().and_then(|code| u8::try_from(code).ok());

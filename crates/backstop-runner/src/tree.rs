@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use backstop_core::id::RunId;
@@ -93,13 +94,16 @@ pub struct Tree {
     run: RunId,
     containment: Containment,
     control_group: Option<ControlGroup>,
+    /// Moves this process into the group while the run starts.
+    entering: Option<JoinHandle<io::Result<()>>>,
     owned: Arc<Owned>,
 }
 
 impl Tree {
     /// Makes this process the root of a run's tree: orphans come back to it, it moves into a
     /// control group of the run where that is possible, and nothing that it inherited reaches
-    /// those that it starts.
+    /// those that it starts. The move takes a while and is not waited for; what is started
+    /// meanwhile is moved too.
     ///
     /// # Errors
     /// The system refuses to make this process a sub-reaper.
@@ -111,7 +115,7 @@ impl Tree {
             ControlGroup::planned(run).and_then(|group| {
                 // The outer process hears of it first, so that it is removed whatever happens.
                 outer::announce(run, Some(&group));
-                group.enter().ok().map(|()| group)
+                group.make().ok().map(|()| group)
             })
         } else {
             None
@@ -124,15 +128,20 @@ impl Tree {
             (None, true) => Containment::Subreaper,
             (None, false) => Containment::Group,
         };
+        let entering = control_group.clone().map(|group| {
+            thread::Builder::new().name("control group".to_owned()).spawn(move || group.enter())
+        });
+        let entering = entering.transpose()?;
         let owned = Arc::new(Owned::new(subreaper));
-        Ok(Self { run, containment, control_group, owned })
+        Ok(Self { run, containment, control_group, entering, owned })
     }
 
     /// A tree held by process groups alone, which changes nothing about this process. Others may
     /// have children here, and other trees too: none of that is touched.
     pub fn of_groups(run: RunId) -> Self {
         let owned = Arc::new(Owned::new(false));
-        Self { run, containment: Containment::Group, control_group: None, owned }
+        let containment = Containment::Group;
+        Self { run, containment, control_group: None, entering: None, owned }
     }
 
     pub fn containment(&self) -> Containment {
@@ -208,6 +217,8 @@ impl Drop for Tree {
         if let Some(group) = &self.control_group
             && !outer::is_alive()
         {
+            // Whether it came in or not, it is to be outside.
+            self.entering.take().map(JoinHandle::join);
             group.leave();
         }
     }

@@ -85,7 +85,7 @@ impl Pump {
     }
 
     /// The main process has ended. What is in the pipes is still read; then they are closed, even
-    /// if somebody else holds them.
+    /// if somebody else holds them. Where both have ended already, this need not be said.
     pub fn finish(&self) {
         self.tell(Command::Finish);
     }

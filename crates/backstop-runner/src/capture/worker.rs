@@ -36,6 +36,8 @@ pub(super) struct Worker {
 #[derive(Debug)]
 struct Stream {
     pipe: Option<OwnedFd>,
+    /// Its pipe was made large, as far as that can be done.
+    is_large: bool,
     window: Window,
 }
 
@@ -64,7 +66,7 @@ impl Worker {
         events: Sender<Captured>,
     ) -> Result<Self, BadPattern> {
         let matcher = Matcher::new(setup.wanted)?;
-        let stream = || Stream { pipe: None, window: Window::new() };
+        let stream = || Stream { pipe: None, is_large: false, window: Window::new() };
         Ok(Self {
             orders,
             woken,
@@ -87,6 +89,10 @@ impl Worker {
                 if ready.streams[source] {
                     self.move_some(source);
                 }
+            }
+            // Nothing more can come, so nobody need ask first: the end of most programs.
+            if self.streams.iter().all(|stream| stream.pipe.is_none()) {
+                self.finish();
             }
             if let Some(screen) = self.display.screen() {
                 screen.draw();
@@ -168,8 +174,8 @@ impl Worker {
     fn begin(&mut self, iteration: u64, pipes: [OwnedFd; 2]) {
         self.finish();
         for (stream, pipe) in self.streams.iter_mut().zip(pipes) {
-            enlarge(&pipe);
             stream.window.clear();
+            stream.is_large = false;
             // A pipe that can't be made non-blocking is no pipe of ours; reading it could hang.
             stream.pipe = ioctl_fionbio(&pipe, true).is_ok().then_some(pipe);
         }
@@ -259,6 +265,10 @@ impl Stream {
             match rustix::io::read(pipe.as_fd(), self.window.room()) {
                 Ok(0) => return Reading::End,
                 Ok(count) => {
+                    if count >= USUAL_PIPE_SIZE && !self.is_large {
+                        enlarge(pipe);
+                        self.is_large = true;
+                    }
                     self.window.filled(count);
                     return Reading::Bytes(count);
                 }
@@ -316,7 +326,7 @@ fn say(events: &Sender<Captured>, captured: Captured) {
     let _ = events.blocking_send(captured);
 }
 
-/// A large pipe lets the child run on while we are busy. It works without.
+/// A large pipe lets a child that writes much run on while we are busy. It works without.
 #[cfg(target_os = "linux")]
 fn enlarge(pipe: &OwnedFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
@@ -335,3 +345,6 @@ fn rounded_up(time: Duration) -> Timespec {
 /// The most that a user may ask for, usually.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
+
+/// Who fills a pipe of this size writes much.
+const USUAL_PIPE_SIZE: usize = 64 << 10;

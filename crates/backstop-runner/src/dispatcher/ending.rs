@@ -106,12 +106,11 @@ impl Dispatcher {
     }
 
     async fn advance(&mut self, ending: &mut Ending, to: u8) -> Result<(), RunError> {
-        // The decision is on disk before anything is done about it.
-        self.decision_on_disk().await?;
-        let now = self.timers.active();
-        let immediate = self.times.finish_within.is_zero();
-        if to == 1 && !immediate {
-            *ending = Ending::Finishing { until: now + self.times.finish_within };
+        if to == 1 && !self.times.finish_within.is_zero() {
+            // The decision is on disk before anything is done about it.
+            self.decision_on_disk().await?;
+            let until = self.timers.active() + self.times.finish_within;
+            *ending = Ending::Finishing { until };
             return Ok(());
         }
         let asks = self.times.stop_signal != StopSignal::Kill && !self.times.grace.is_zero();
@@ -125,6 +124,7 @@ impl Dispatcher {
         Ok(())
     }
 
+    /// Signals the tree once the decision and this note are on disk, by a single wait for it.
     async fn send(&mut self, signal: Signal) -> Result<(), RunError> {
         let seq = self.note(Note::Signalled, format!("{} to the process tree", signal.as_str()));
         self.durable(seq).await?;

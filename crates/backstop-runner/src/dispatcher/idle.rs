@@ -9,29 +9,39 @@ pub(super) struct Idle {
     /// When something was last done, on the timers' clock.
     busy_at: Duration,
     looked_at: Duration,
-    cpu: Duration,
+    /// None until the first look. Asking takes longer than a short command does, so that look
+    /// comes when it has turned out not to be one.
+    cpu: Option<Duration>,
 }
 
 impl Idle {
-    pub(super) fn new(timeout: Option<Duration>, now: Duration, cpu: Duration) -> Self {
-        Self { timeout, busy_at: now, looked_at: now, cpu }
+    pub(super) fn new(timeout: Option<Duration>, now: Duration) -> Self {
+        Self { timeout, busy_at: now, looked_at: now, cpu: None }
     }
 
     /// When to look again.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let timeout = self.timeout?;
-        Some((self.looked_at + timeout / LOOKS).min(self.busy_at + timeout).max(self.looked_at))
+        let pause = if self.cpu.is_some() { timeout / LOOKS } else { FIRST.min(timeout / LOOKS) };
+        Some((self.looked_at + pause).min(self.busy_at + timeout).max(self.looked_at))
     }
 
-    /// Looks: how long nothing was printed, and how much processor time the tree has used so far.
-    /// Says whether the iteration has been idle for too long.
-    pub(super) fn look(&mut self, now: Duration, quiet: Duration, cpu: Duration) -> bool {
+    /// Looks: how long nothing was printed, and how much processor time the tree has used so far,
+    /// which is asked for only when it is time. Says whether the iteration has been idle for too
+    /// long.
+    pub(super) fn look(
+        &mut self,
+        now: Duration,
+        quiet: Duration,
+        cpu: impl FnOnce() -> Duration,
+    ) -> bool {
         let Some(timeout) = self.timeout else { return false };
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return false;
         }
+        let cpu = cpu();
         let passed = now.saturating_sub(self.looked_at);
-        let used = cpu.saturating_sub(self.cpu);
+        let used = self.cpu.map_or(Duration::ZERO, |before| cpu.saturating_sub(before));
         let printed_at = now.saturating_sub(quiet);
         if used * BUSY_SHARE >= passed && !passed.is_zero() {
             self.busy_at = now;
@@ -39,13 +49,15 @@ impl Idle {
             self.busy_at = self.busy_at.max(printed_at);
         }
         self.looked_at = now;
-        self.cpu = cpu;
+        self.cpu = Some(cpu);
         now.saturating_sub(self.busy_at) >= timeout
     }
 }
 
 /// How often to look within the time-out: each look asks the system about the whole tree.
 const LOOKS: u32 = 8;
+/// The first of them only says how much processor time others have used before.
+const FIRST: Duration = Duration::from_millis(100);
 /// Less than this part of one core is no work: 1 %.
 const BUSY_SHARE: u32 = 100;
 
@@ -59,10 +71,10 @@ mod tests {
 
     /// Looks whenever it is due, with output until `quiet_from` and this share of a core in use.
     fn idle_at(quiet_from: u64, percent: u32) -> Option<u64> {
-        let mut idle = Idle::new(Some(seconds(80)), Duration::ZERO, Duration::ZERO);
+        let mut idle = Idle::new(Some(seconds(80)), Duration::ZERO);
         for now in 0..1_000 {
             let quiet = seconds(now).saturating_sub(seconds(quiet_from));
-            if idle.look(seconds(now), quiet, seconds(now) * percent / 100) {
+            if idle.look(seconds(now), quiet, || seconds(now) * percent / 100) {
                 return Some(now);
             }
         }
@@ -83,8 +95,8 @@ mod tests {
 
     #[test]
     fn without_a_time_out_nothing_is_idle() {
-        let mut idle = Idle::new(None, Duration::ZERO, Duration::ZERO);
+        let mut idle = Idle::new(None, Duration::ZERO);
         assert_eq!(idle.deadline(), None);
-        assert!(!idle.look(seconds(1_000_000), seconds(1_000_000), Duration::ZERO));
+        assert!(!idle.look(seconds(1_000_000), seconds(1_000_000), || Duration::ZERO));
     }
 }

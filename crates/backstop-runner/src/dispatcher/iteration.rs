@@ -29,6 +29,8 @@ struct Current {
     ending: Ending,
     idle: Idle,
     timed_out: Option<&'static str>,
+    /// Of its output, once both streams have ended.
+    summary: Option<Summary>,
 }
 
 impl Dispatcher {
@@ -48,8 +50,9 @@ impl Dispatcher {
             number,
             began: self.timers.active(),
             ending: Ending::No,
-            idle: Idle::new(self.times.idle_timeout, self.timers.active(), self.tree.cpu_time()),
+            idle: Idle::new(self.times.idle_timeout, self.timers.active()),
             timed_out: None,
+            summary: None,
         };
         let exit = self.until_exit(&mut child, &mut current).await?;
         drop(child);
@@ -70,7 +73,8 @@ impl Dispatcher {
             match self.next(Some(child), deadline).await? {
                 Happening::Exited(exit) => return Ok(Some(exit)),
                 Happening::Captured(captured) => {
-                    self.heard(captured).await;
+                    let summary = self.heard(captured).await;
+                    current.summary = summary.or(current.summary.take());
                 }
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
@@ -102,7 +106,7 @@ impl Dispatcher {
         }
         let now = self.timers.active();
         let late = self.times.iteration_timeout.is_some_and(|most| now >= current.began + most);
-        let idle = current.idle.look(now, self.pump.quiet_for(), self.tree.cpu_time());
+        let idle = current.idle.look(now, self.pump.quiet_for(), || self.tree.cpu_time());
         current.timed_out = if late {
             Some("the iteration ran past its time-out")
         } else if idle {
@@ -251,7 +255,10 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
-        let summary = self.drain(current.number, current.ending != Ending::No).await?;
+        let summary = match current.summary.take() {
+            Some(summary) => summary,
+            None => self.drain(current.number, current.ending != Ending::No).await?,
+        };
         self.sweep().await;
         if summary.left_out > 0 {
             let detail = format!("{} bytes of iteration {}", summary.left_out, current.number);

@@ -88,10 +88,12 @@ async fn post(
 /// same way as what comes by a socket. Ends with the error of a store that can't be read.
 pub async fn serve(store: Arc<dyn Store>, lease: Lease, settings: Settings) -> StoreError {
     loop {
+        // Before the first look too: it costs a connection, and a run has better things to do
+        // while it starts.
+        tokio::time::sleep(BETWEEN_DRAINS).await;
         if let Err(error) = drain(&*store, &lease, &settings).await {
             return error;
         }
-        tokio::time::sleep(BETWEEN_DRAINS).await;
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use backstop_core::id::RunId;
 
-use super::process::Process;
+use super::process::{self, Process};
 
 /// The leaf that holds a run's processes, the supervisor included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +44,51 @@ impl ControlGroup {
         &self.path
     }
 
-    /// Makes the group, if there is none, and moves this process into it.
+    /// Makes the group, if there is none. Whatever could forbid to move into it is asked here.
     ///
     /// # Errors
     /// This user may not, or the system has no room for it.
-    pub fn enter(&self) -> io::Result<()> {
+    pub fn make(&self) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let moved = fs::write(self.path.join("cgroup.procs"), std::process::id().to_string());
-        if moved.is_err() {
-            self.remove();
+        let kind = fs::read_to_string(self.path.join("cgroup.type"))?;
+        let parent = self.path.parent().ok_or(io::ErrorKind::NotFound)?;
+        if kind.trim() == "domain" && is_writable(parent) && is_writable(&self.path) {
+            return Ok(());
         }
+        self.remove();
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    /// Moves this process into the group, and what it has started meanwhile: the kernel lets one
+    /// wait for 10 ms and more until all processors have noticed. Who is started by somebody
+    /// outside is outside too, so this looks until it finds nobody.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn enter(&self) -> io::Result<()> {
         self.remove_abandoned();
-        moved
+        self.take_in(std::process::id())?;
+        loop {
+            let inside = self.members();
+            let is_outside = |pid: &u32| !inside.contains(pid);
+            let outside: Vec<u32> = process::descendants()
+                .iter()
+                .filter(|process| !process.has_ended())
+                .map(|process| process.pid)
+                .filter(is_outside)
+                .collect();
+            // Who has ended meanwhile can't be moved, and who may not be moved never will be.
+            if !outside.iter().fold(false, |moved, pid| self.take_in(*pid).is_ok() | moved) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_in(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
     /// Removes the empty groups beside this one whose supervisors are gone: one that was killed
@@ -89,15 +119,7 @@ impl ControlGroup {
     pub fn can_be_made() -> bool {
         let Some(own) = own_directory() else { return false };
         let trial = Self { path: own.join(format!("{PREFIX}trial-{}", std::process::id())) };
-        if fs::create_dir(&trial.path).is_err() {
-            return false;
-        }
-        let writable = |path: &Path| {
-            rustix::fs::access(path.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
-        };
-        let possible = writable(&own) && writable(&trial.path);
-        trial.remove();
-        possible
+        trial.make().is_ok() && trial.remove()
     }
 
     /// The processes in it and in the groups below it.
@@ -149,6 +171,10 @@ impl ControlGroup {
         }
         found
     }
+}
+
+fn is_writable(group: &Path) -> bool {
+    rustix::fs::access(group.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// The directory of the group that this process is in.

@@ -35,8 +35,8 @@ impl SqliteStore {
         let connection = connect(&options, home, &database, &place).await?;
         Ok(Self {
             home: home.clone(),
-            readers: Readers::new(options.clone()),
-            writer: Mutex::new(Writer::new(options, connection)),
+            readers: Readers::new(options),
+            writer: Mutex::new(Writer::new(connection)),
         })
     }
 }

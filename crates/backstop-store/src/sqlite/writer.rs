@@ -1,19 +1,17 @@
-//! The connections that write, one statement or transaction at a time.
+//! The connection that writes, one statement or transaction at a time.
 
 use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteSynchronous};
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Transaction};
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
+use sqlx::{Connection as _, Execute as _, Executor as _, Transaction};
 
 use super::fault::Fault;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
 #[derive(Debug)]
 pub struct Writer {
-    options: SqliteConnectOptions,
-    durable: SqliteConnection,
-    /// Opened when it is first needed.
-    relaxed: Option<SqliteConnection>,
+    connection: SqliteConnection,
+    /// What the connection was last told to do; none while it is being told.
+    durability: Option<Durability>,
     /// What the disk said when it failed. Nothing is written after that.
     broken: Option<Fault>,
 }
@@ -30,9 +28,8 @@ pub enum Durability {
 }
 
 impl Writer {
-    /// `options` must be those of the connection.
-    pub fn new(options: SqliteConnectOptions, durable: SqliteConnection) -> Self {
-        Self { options, durable, relaxed: None, broken: None }
+    pub fn new(connection: SqliteConnection) -> Self {
+        Self { connection, durability: None, broken: None }
     }
 
     /// Runs one statement as its own transaction.
@@ -73,17 +70,22 @@ impl Writer {
         if let Some(fault) = &self.broken {
             return Err(fault.clone());
         }
-        match durability {
-            Durability::Synced => Ok(&mut self.durable),
-            Durability::Ordered => {
-                if self.relaxed.is_none() {
-                    let options = self.options.clone().synchronous(SqliteSynchronous::Normal);
-                    // Moving the log into the database stays with one connection.
-                    let options = options.pragma("wal_autocheckpoint", "0");
-                    self.relaxed = Some(options.connect().await?);
-                }
-                Ok(self.relaxed.as_mut().expect("it was opened above"))
-            }
+        // Another connection for what need not be synced would take longer to open than a run may
+        // take to start.
+        if self.durability != Some(durability) {
+            self.durability = None;
+            self.connection.execute(durability.pragma()).await?;
+            self.durability = Some(durability);
+        }
+        Ok(&mut self.connection)
+    }
+}
+
+impl Durability {
+    const fn pragma(self) -> &'static str {
+        match self {
+            Self::Synced => "PRAGMA synchronous = FULL",
+            Self::Ordered => "PRAGMA synchronous = NORMAL",
         }
     }
 }

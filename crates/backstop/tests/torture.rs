@@ -3,8 +3,6 @@
 //!
 //! `BACKSTOP_TORTURE_TRIALS` says how many trials, `BACKSTOP_TORTURE_SEED` which ones.
 
-#![expect(clippy::print_stdout, reason = "a trial that failed is repeated by its seed")]
-
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

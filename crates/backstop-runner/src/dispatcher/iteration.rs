@@ -274,10 +274,12 @@ impl Dispatcher {
             duration_ms: millis(duration),
         };
         let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
-        if let Some(error) = bad_exit(&finished, &summary) {
-            if !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited() {
-                self.take(error);
-            }
+        if let Some(error) = bad_exit(&finished, &summary)
+            && !self.told.error
+            && !on_purpose
+            && !self.engine.facts().is_rate_limited()
+        {
+            self.take(error);
         }
         self.look_around().await;
         let proven = self.verify().await;

@@ -342,6 +342,9 @@ fn condition_name(decision: &Decision, policy: &Policy) -> Option<String> {
     let rule = policy.all_rules().nth(decision.rule.as_ref()?.index)?;
     let name = rule.when.type_name();
     Some(match policy.dialect {
+        Some(Dialect::Pipeline) if matches!(rule.when, Condition::MaxAttempts(_)) => {
+            "CIRCUIT_BREAKER".to_owned()
+        }
         Some(Dialect::Pipeline) => name.to_uppercase(),
         _ => name.to_owned(),
     })

@@ -212,7 +212,6 @@ impl Dispatcher {
 
     pub(super) fn refused_line(&mut self, why: &str) {
         self.note(Note::Refused, why);
-        self.remark(&Remark::Warning(format!("refused: {why}")));
     }
 
     /// Takes in what the supervised side reports, and what follows from it.

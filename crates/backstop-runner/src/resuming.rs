@@ -120,7 +120,7 @@ pub async fn take_over(
     if let Some(unmetered) = wishes.unmetered {
         journal.set_unmetered(&**store, unmetered, &wishes.by).await?;
     }
-    for event in changes(&run, wishes, journal.engine.policy())? {
+    for event in changes(&run, wishes, &journal.engine)? {
         journal.take(event);
     }
     journal.set_aside_what_cannot_be_raised();
@@ -145,18 +145,28 @@ fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, 
 }
 
 /// What is journalled when the run goes on. A crash was seen by nobody, so it acknowledges nothing.
-fn changes(run: &Run, wishes: &Wishes, policy: &Policy) -> Result<Vec<EventKind>, RaiseError> {
+fn changes(run: &Run, wishes: &Wishes, engine: &Engine) -> Result<Vec<EventKind>, RaiseError> {
     let mut events = Vec::new();
     for text in &wishes.raises {
-        let Raise { limit, value } = raise::read(text, policy)?;
+        let Raise { limit, value } = raise::read(text, engine.policy())?;
         let why = wishes.note.clone().unwrap_or_default();
         events.push(Raised { limit, value, by: wishes.by.clone(), why }.into());
     }
-    if run.status.is_halted() {
+    // Whoever asked for a stop that the crash came before has seen it, and wants the run to go on.
+    if run.status.is_halted() || was_stopping(engine) {
         let resumed = Resumed { by: Some(wishes.by.clone()), note: wishes.note.clone() };
         events.push(resumed.into());
     }
     Ok(events)
+}
+
+/// Whether a person or the system had asked the run to end.
+fn was_stopping(engine: &Engine) -> bool {
+    let mut engine = engine.clone();
+    let now = Moment { at: wall_time(), active: engine.facts().active() };
+    let Some(rule) = engine.poll_decision(now).rule else { return false };
+    let rule = engine.policy().all_rules().nth(rule.index);
+    rule.is_some_and(|rule| matches!(rule.when, Condition::UserSignal(_)))
 }
 
 /// Finds out whether the run would stop again at once for want of a higher limit.
@@ -168,7 +178,7 @@ pub fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), Resum
         engine = Engine::with_facts(policy, facts).in_zone(engine.zone().clone());
     }
     let now = Moment { at: wall_time(), active: engine.facts().active() };
-    for event in changes(run, wishes, engine.policy())? {
+    for event in changes(run, wishes, &engine)? {
         let event = Event::new(event).at(now.at).active_ms(millis(now.active));
         engine.handle_event(&event, now.at);
     }

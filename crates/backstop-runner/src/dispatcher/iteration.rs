@@ -186,9 +186,7 @@ impl Dispatcher {
                 self.refused_line("a `::backstop` line is longer than 1 MiB");
             }
             Captured::LogFailed(error) => {
-                let words = format!("output is not kept from here on: {error}");
-                self.note(Note::LeftOut, words.clone());
-                self.remark(&Remark::Warning(words));
+                self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
             Captured::Finished(summary) => return Some(summary),
         }

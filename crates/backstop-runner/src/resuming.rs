@@ -7,7 +7,7 @@ use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed, Suspended};
-use backstop_core::policy::{Policy, Unmetered};
+use backstop_core::policy::Unmetered;
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::{Moment, millis};

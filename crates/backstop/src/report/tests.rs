@@ -319,7 +319,7 @@ fn a_pipeline_that_was_rejected_too_often() {
       ran        20s active
       units      2 of 8 approved, 2 rejected, 4 left · 8 attempts
 
-      next       backstop resume 4K7Q2M9X --raise reject_rate=0.65
+      next       backstop resume 4K7Q2M9X --raise reject_rate=0.75
                  backstop doctor 4K7Q2M9X   why, with the evidence
                  backstop logs 4K7Q2M9X     what it printed
     ");
@@ -332,21 +332,20 @@ fn a_limit_that_could_not_be_metered() {
             9,
             r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":9000}"#,
         );
-    assert_snapshot!(told.ended(None), @r#"
+    assert_snapshot!(told.ended(None), @"
     ── iteration 1 ─────────────────────────────────────────────────────────────────
     exit 0 · 9s
 
     ▲ held: cost_limit                                          exit 128 · resumable
       No cost was reported for the last iteration, so the limit can't be held. Let
-      the command report it (`backstop emit usage`), or set `[limits] unmetered =
-      "allow"` and apply the policy.
+      the command report it (`backstop emit usage`), or go on without this limit.
 
       ran        1 iteration · 9s active
 
-      next       backstop policy apply 4K7Q2M9X   put an edited policy in force
-                 backstop doctor 4K7Q2M9X         why, with the evidence
-                 backstop resume 4K7Q2M9X         go on where it was
-    "#);
+      next       backstop resume 4K7Q2M9X --unmetered allow   go on where it was
+                 backstop doctor 4K7Q2M9X                     why, with the evidence
+                 backstop logs 4K7Q2M9X                       what it printed
+    ");
 }
 
 #[test]

@@ -391,6 +391,16 @@ impl Facts {
         self.clock.start(now)
     }
 
+    /// The run's active time at the last event.
+    pub fn active(&self) -> Duration {
+        self.clock.active()
+    }
+
+    /// When the last event happened; none before the first.
+    pub fn last_event_at(&self) -> Option<Timestamp> {
+        (self.events > 0).then(|| self.clock.moment(Timestamp::from_nanos(i64::MIN)).at)
+    }
+
     /// How many iterations have finished.
     pub fn iterations(&self) -> u64 {
         self.iterations

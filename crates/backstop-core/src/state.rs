@@ -254,7 +254,9 @@ pub fn values(run: RunId, decision: &Decision, engine: &Engine) -> Values {
     }
     if let Some(threshold) = decision.threshold {
         values = values.with("threshold", figures.text(threshold));
-        values = values.with("raised", figures.raised(threshold));
+        // Room from where the run stands, not only from where the limit was.
+        let reached = decision.value.unwrap_or(threshold).max(threshold);
+        values = values.with("raised", figures.raised(reached));
     }
     values
 }
@@ -316,14 +318,14 @@ impl Figures {
     }
 
     /// A limit that leaves room again, as `--raise` takes it.
-    fn raised(self, threshold: f64) -> String {
+    fn raised(self, reached: f64) -> String {
         match self {
-            Self::Count | Self::Iterations => whole(threshold * 2.0).to_string(),
+            Self::Count | Self::Iterations => whole(reached * 2.0).to_string(),
             Self::Milliseconds => {
-                words::duration(Duration::from_millis(whole(threshold * 2.0))).replace(' ', "")
+                words::duration(Duration::from_millis(whole(reached * 2.0))).replace(' ', "")
             }
-            Self::Dollars => (threshold * 2.0).to_string(),
-            Self::Share => f64::midpoint(threshold, 1.0).to_string(),
+            Self::Dollars => (reached * 2.0).to_string(),
+            Self::Share => f64::midpoint(reached, 1.0).min(1.0).to_string(),
         }
     }
 }
@@ -342,6 +344,9 @@ fn condition_name(decision: &Decision, policy: &Policy) -> Option<String> {
     let rule = policy.all_rules().nth(decision.rule.as_ref()?.index)?;
     let name = rule.when.type_name();
     Some(match policy.dialect {
+        Some(Dialect::Pipeline) if matches!(rule.when, Condition::MaxAttempts(_)) => {
+            "CIRCUIT_BREAKER".to_owned()
+        }
         Some(Dialect::Pipeline) => name.to_uppercase(),
         _ => name.to_owned(),
     })

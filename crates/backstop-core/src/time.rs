@@ -142,6 +142,11 @@ impl Wake {
     }
 }
 
+/// A duration as people read it: `52m 10s`.
+pub fn in_words(duration: Duration) -> String {
+    crate::condition::words::duration(duration)
+}
+
 /// Milliseconds of a duration, held at the largest number.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

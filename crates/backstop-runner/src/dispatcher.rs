@@ -82,11 +82,14 @@ pub struct Dispatcher {
     pub(crate) watchers: broadcast::Sender<Arc<str>>,
     pub(crate) report_socket: Option<PathBuf>,
     pub(crate) seen: Seen,
+    /// The strongest stop that was decided since the run began or went on.
+    pub(crate) latched: Option<Decision>,
     pub(crate) phase: Phase,
     pub(crate) paused: bool,
     /// A person or the system wants the run to end, whatever the policy says.
     pub(crate) ordered: Option<Order>,
-    pub(crate) resume_point: Option<String>,
+    /// It went on after a halt or a crash, so that iterations are told where to go on.
+    pub(crate) was_resumed: bool,
     pub(crate) snapshot_seq: u64,
     pub(crate) retries: u32,
     /// Iterations in a row that met a limit of the provider.
@@ -195,12 +198,7 @@ impl Dispatcher {
             }
             // What came before was journalled by whoever resumed the run. The file still tells of
             // the last halt.
-            Start::Resumed => {
-                let state = RunState::going_on(self.run, RunStatus::Running, &self.engine);
-                if let Err(error) = self.folder.write_state(&state) {
-                    self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
-                }
-            }
+            Start::Resumed => self.write_state_of_going_on(),
         }
         let detail = self.tree.containment().as_str().to_owned();
         let seq = self.take(Noted { what: Note::Containment, detail });
@@ -220,7 +218,16 @@ impl Dispatcher {
         {
             self.note(Note::ClaimRefused, end.message.clone());
         }
+        self.record(&end);
         end
+    }
+
+    /// The file must not tell of a halt that is over.
+    pub(crate) fn write_state_of_going_on(&mut self) {
+        let state = RunState::going_on(self.run, RunStatus::Running, &self.engine);
+        if let Err(error) = self.folder.write_state(&state) {
+            self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
+        }
     }
 
     pub(crate) fn remark(&mut self, remark: &Remark) {
@@ -235,8 +242,11 @@ impl Dispatcher {
         if let Some(socket) = &self.report_socket {
             pairs.push(("BACKSTOP_SOCKET".into(), socket.into()));
         }
-        if let Some(point) = &self.resume_point {
-            pairs.push(("BACKSTOP_RESUME_FROM".into(), point.into()));
+        if self.was_resumed {
+            let state = RunState::going_on(self.run, RunStatus::Running, &self.engine);
+            let point = state.resume_from;
+            let point = point.index.map(|index| index.to_string()).or(point.unit);
+            pairs.extend(point.map(|point| ("BACKSTOP_RESUME_FROM".into(), point.into())));
         }
         pairs
     }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed};
-use backstop_core::policy::{Policy, Unmetered};
+use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed, Suspended};
+use backstop_core::policy::Unmetered;
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
-use backstop_core::time::millis;
+use backstop_core::time::{Moment, millis};
 use backstop_core::verdict::Verdict;
 use backstop_store::{
     Batch, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError, Writer,
@@ -113,10 +114,13 @@ pub async fn take_over(
     if !ended.is_empty() {
         journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
     }
+    if let Some(last) = journal.engine.facts().last_event_at().filter(|_| !run.status.is_halted()) {
+        journal.take(Suspended { ms: millis(wall_time().since(last)) });
+    }
     if let Some(unmetered) = wishes.unmetered {
         journal.set_unmetered(&**store, unmetered, &wishes.by).await?;
     }
-    for event in changes(&run, wishes, journal.engine.policy())? {
+    for event in changes(&run, wishes, &journal.engine)? {
         journal.take(event);
     }
     journal.set_aside_what_cannot_be_raised();
@@ -141,34 +145,44 @@ fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, 
 }
 
 /// What is journalled when the run goes on. A crash was seen by nobody, so it acknowledges nothing.
-fn changes(run: &Run, wishes: &Wishes, policy: &Policy) -> Result<Vec<EventKind>, RaiseError> {
+fn changes(run: &Run, wishes: &Wishes, engine: &Engine) -> Result<Vec<EventKind>, RaiseError> {
     let mut events = Vec::new();
     for text in &wishes.raises {
-        let Raise { limit, value } = raise::read(text, policy)?;
+        let Raise { limit, value } = raise::read(text, engine.policy())?;
         let why = wishes.note.clone().unwrap_or_default();
         events.push(Raised { limit, value, by: wishes.by.clone(), why }.into());
     }
-    if run.status.is_halted() {
+    // Whoever asked for a stop that the crash came before has seen it, and wants the run to go on.
+    if run.status.is_halted() || was_stopping(engine) {
         let resumed = Resumed { by: Some(wishes.by.clone()), note: wishes.note.clone() };
         events.push(resumed.into());
     }
     Ok(events)
 }
 
+/// Whether a person or the system had asked the run to end.
+fn was_stopping(engine: &Engine) -> bool {
+    let mut engine = engine.clone();
+    let now = Moment { at: wall_time(), active: engine.facts().active() };
+    let Some(rule) = engine.poll_decision(now).rule else { return false };
+    let rule = engine.policy().all_rules().nth(rule.index);
+    rule.is_some_and(|rule| matches!(rule.when, Condition::UserSignal(_)))
+}
+
 /// Finds out whether the run would stop again at once for want of a higher limit.
-fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), ResumeError> {
+pub fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), ResumeError> {
     let mut engine = engine.clone();
     if let Some(unmetered) = wishes.unmetered {
         let policy = engine.policy().with_unmetered(unmetered);
         let facts = engine.facts().clone();
         engine = Engine::with_facts(policy, facts).in_zone(engine.zone().clone());
     }
-    let now = wall_time();
-    for event in changes(run, wishes, engine.policy())? {
-        engine.handle_event(&Event::new(event).at(now), now);
+    let now = Moment { at: wall_time(), active: engine.facts().active() };
+    for event in changes(run, wishes, &engine)? {
+        let event = Event::new(event).at(now.at).active_ms(millis(now.active));
+        engine.handle_event(&event, now.at);
     }
-    let moment = engine.moment(now);
-    let decision = engine.poll_decision(moment);
+    let decision = engine.poll_decision(now);
     if !RunStatus::after(decision.verdict).is_halted() || decision.verdict == Verdict::Complete {
         return Ok(());
     }
@@ -187,6 +201,17 @@ fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
             "report what was used, or go on without that limit: backstop resume {} --unmetered allow",
             run.id
         ));
+    }
+    match engine.policy().all_rules().nth(rule).map(|rule| &rule.when) {
+        // The next iteration starts with an empty one.
+        Some(Condition::ContextUsage(_)) => return None,
+        Some(Condition::WallClock(clock)) if matches!(clock.at, ClockTime::At(_)) => {
+            return Some(format!(
+                "its time is over; give it another policy first: backstop policy apply {}",
+                run.id
+            ));
+        }
+        _ => {}
     }
     let limits = engine.policy().raisable();
     let known = limits.iter().any(|limit| limit.code == reason::limit_code(code));
@@ -218,7 +243,8 @@ struct Taking {
 impl Taking {
     fn take(&mut self, kind: impl Into<EventKind>) {
         let now = wall_time();
-        let active = self.engine.moment(now).active;
+        // Time without a supervisor is nobody's work.
+        let active = self.engine.facts().active();
         self.seq += 1;
         let mut event = Event::new(kind).at(now).active_ms(millis(active));
         event.seq = Some(self.seq);
@@ -265,8 +291,8 @@ impl Taking {
     /// wants that one to be run.
     fn set_aside_what_cannot_be_raised(&mut self) {
         for _ in 0..self.engine.policy().all_rules().count() {
-            let moment = self.engine.moment(wall_time());
-            let decision = self.engine.poll_decision(moment);
+            let now = Moment { at: wall_time(), active: self.engine.facts().active() };
+            let decision = self.engine.poll_decision(now);
             let halts = RunStatus::after(decision.verdict).is_halted();
             match decision.rule.filter(|_| halts && decision.verdict != Verdict::Complete) {
                 Some(rule) => self.engine.refuse_claim(rule.index),

@@ -80,7 +80,7 @@ impl Supervisor {
             self.store.lease_acquire(run, &holder, self.lease_duration, None).await
         };
         let lease = opened.await.map_err(|error| RunError::Store(Arc::new(error)))?;
-        self.drive(lease, launch, engine, 0, None, Start::New).await
+        self.drive(lease, launch, engine, 0, Start::New).await
     }
 
     /// Goes on with a run whose lease was taken and whose journal says how it goes on.
@@ -89,9 +89,7 @@ impl Supervisor {
     /// As for [`Supervisor::begin`].
     pub async fn go_on(self, ready: Ready) -> Result<Outcome, RunError> {
         let Ready { lease, launch, engine, last_seq, .. } = ready;
-        let point = RunState::going_on(lease.run, RunStatus::Running, &engine).resume_from;
-        let point = point.index.map(|index| index.to_string()).or(point.unit);
-        self.drive(lease, launch, engine, last_seq, point, Start::Resumed).await
+        self.drive(lease, launch, engine, last_seq, Start::Resumed).await
     }
 
     async fn drive(
@@ -100,7 +98,6 @@ impl Supervisor {
         launch: Launch,
         engine: Engine,
         last_seq: u64,
-        resume_point: Option<String>,
         start: Start,
     ) -> Result<Outcome, RunError> {
         let run = lease.run;
@@ -127,10 +124,10 @@ impl Supervisor {
             Arc::clone(&self.store),
             lease.clone(),
             self.lease_duration,
-            lost_in,
+            lost_in.clone(),
         ));
         let inbox =
-            tokio::spawn(socket::inbox::serve(Arc::clone(&self.store), lease.clone(), sockets));
+            tokio::spawn(serve_inbox(Arc::clone(&self.store), lease.clone(), sockets, lost_in));
         let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
         let progress_is_read = settings::reads_progress(policy);
         let progress = ProgressSources::begin(
@@ -141,7 +138,7 @@ impl Supervisor {
             Rc::clone(&tree),
         )
         .await;
-        let active = engine.facts().moment(wall_time()).active;
+        let active = engine.facts().active();
         let mut dispatcher = Dispatcher {
             run,
             launch,
@@ -170,7 +167,8 @@ impl Supervisor {
             phase: Phase::Running,
             paused: false,
             ordered: None,
-            resume_point,
+            was_resumed: start == Start::Resumed,
+            latched: None,
             snapshot_seq: last_seq,
             retries: 0,
             limited: 0,
@@ -211,6 +209,17 @@ async fn renew(
             return;
         }
     }
+}
+
+/// Answers what comes by the store; one that can't be read is a failure like any other.
+async fn serve_inbox(
+    store: Arc<dyn Store>,
+    lease: Lease,
+    sockets: socket::Settings,
+    lost: mpsc::Sender<StoreError>,
+) {
+    let failure = socket::inbox::serve(store, lease, sockets).await;
+    let _ = lost.send(failure).await;
 }
 
 /// What the sockets need of the run.

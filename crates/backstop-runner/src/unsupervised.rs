@@ -212,12 +212,17 @@ pub async fn reopen(
     store: &dyn Store,
     home: &Home,
     run: RunId,
+    raises: Vec<Raise>,
     by: Option<String>,
     note: Option<String>,
 ) -> Result<Outcome, UnsupervisedError> {
     write(store, home, run, move |session| {
         session.refuse_if_supervised()?;
         session.refuse_if_going_on()?;
+        for Raise { limit, value } in raises {
+            let (by, why) = (by.clone().unwrap_or_default(), note.clone().unwrap_or_default());
+            session.add(Event::new(Raised { limit, value, by, why }));
+        }
         session.add(Event::new(Resumed { by, note }));
         session.set_status(RunStatus::Running);
         // Whoever reports next is told what still holds.

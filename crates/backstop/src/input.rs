@@ -174,6 +174,9 @@ pub fn piped(waiting: impl FnOnce()) -> io::Result<Option<Vec<u8>>> {
         if bytes.len() - before < READ_BUFFER {
             return Ok(Some(bytes));
         }
+        if bytes.len() > MOST_PIPED {
+            return Err(io::Error::other("more than 64 MiB are piped in; name a file by --stdin"));
+        }
     }
 }
 
@@ -195,5 +198,8 @@ pub const STDIN: &str = "-";
 
 /// How long a pipe may stay silent before somebody is told that it is waited for.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// A prompt is shorter. What never ends must not fill the memory.
+const MOST_PIPED: usize = 64 << 20;
 
 const READ_BUFFER: usize = 64 * 1024;

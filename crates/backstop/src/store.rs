@@ -7,6 +7,7 @@ use std::sync::Arc;
 use backstop_core::document::Syntax;
 use backstop_core::policy::Policy;
 use backstop_runner::clock::wall_time;
+use backstop_runner::recovery;
 use backstop_runner::resolve::resolve;
 use backstop_store::{Home, Location, Run, Store, StoreError};
 
@@ -44,7 +45,7 @@ impl Opened {
     /// Whether somebody supervises a run now.
     pub fn is_supervised(&self, run: &Run) -> Result<bool, Error> {
         let lease = self.wait(self.store.lease_fetch(run.id))?;
-        Ok(lease.is_some_and(|lease| !lease.released && lease.expires_at > wall_time()))
+        Ok(lease.is_some_and(|lease| recovery::is_held(&lease, wall_time())))
     }
 
     /// The policy that is in force for a run.

@@ -243,8 +243,7 @@ fn what_a_dead_supervisor_left_behind_is_ended_before_the_run_goes_on() {
     send(inner, Signal::KILL);
     send(outer, Signal::KILL);
     drop(running);
-    let left = test.processes();
-    assert!(left.len() >= 3, "the agent lives on: {left:?}");
+    wait_for("the agent and its child to live on", || test.processes().len() >= 3);
     let listed = test.run(["ls", "--status", "interrupted", "--json"]).exits(0);
     assert_eq!(listed.stdout.lines().count(), 1, "{}", listed.stdout);
     let test = test.file("second", "");

@@ -114,9 +114,12 @@ impl Trial {
         let worker = ["--grace", "2s", "--", REPORTER, &events, linger];
         let running = test.start([&limits[..], &worker].concat());
         self.wait(&test);
-        self.kill(&test, running.pid());
+        let found = supervisors(&test);
+        self.kill(found.clone(), running.pid());
         running.ends();
-        wait_for("the supervisors to be gone", || supervisors(&test).is_empty());
+        // Whoever was killed has no environment any more a while before it has ended.
+        let all_ended = || found.iter().all(|pid| has_ended(*pid)) && supervisors(&test).is_empty();
+        wait_for("the supervisors to be gone", all_ended);
         // One that is left alone ends everything; nobody does if both are dead.
         if self.victim != Victim::Both {
             assert_eq!(test.processes(), NOBODY, "{self:?}");
@@ -138,7 +141,12 @@ impl Trial {
 
     fn wait(&self, test: &Loop) {
         match self.instant {
-            Moment::After(time) => thread::sleep(time),
+            Moment::After(time) => {
+                let began = Instant::now();
+                while began.elapsed() < time {
+                    thread::sleep(time.saturating_sub(began.elapsed()));
+                }
+            }
             Moment::Acknowledged(count) => {
                 wait_for("acknowledgements", || {
                     test.read("acked").lines().count() >= count || supervisors(test).is_empty()
@@ -154,8 +162,7 @@ impl Trial {
         }
     }
 
-    fn kill(&self, test: &Loop, outer: u32) {
-        let found = supervisors(test);
+    fn kill(&self, found: Vec<u32>, outer: u32) {
         let mut victims: Vec<u32> = match self.victim {
             Victim::Inner => found.into_iter().filter(|pid| *pid != outer).collect(),
             Victim::Outer => vec![outer],
@@ -295,6 +302,12 @@ fn supervisors(test: &Loop) -> Vec<u32> {
         program.is_ok_and(|path| path == std::path::Path::new(support::BINARY))
     };
     test.marked().into_iter().filter(is_one).collect()
+}
+
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|fields| fields.chars().next());
+    state.is_none_or(|state| state == 'Z' || state == 'X')
 }
 
 /// Signals a process that may have ended already.

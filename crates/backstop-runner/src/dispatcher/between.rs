@@ -24,7 +24,13 @@ impl Dispatcher {
         if let Some(end) = self.end_of(decision.clone()) {
             return Ok(Gate::Halt(Box::new(end)));
         }
-        if let Some(wait) = self.wait_after(&decision)
+        let wait = self.wait_after(&decision);
+        if let Some(wait) = wait.as_ref().filter(|wait| wait.left > LONGEST_WAIT) {
+            let end = super::halt::too_long(decision, &wait.why, wait.left, &self.engine);
+            self.record(&end);
+            return Ok(Gate::Halt(Box::new(end)));
+        }
+        if let Some(wait) = wait
             && let Some(end) = self.wait(wait).await?
         {
             return Ok(Gate::Halt(Box::new(end)));
@@ -48,7 +54,10 @@ impl Dispatcher {
         if RunStatus::after(decision.verdict).is_halted() {
             return Some(decision);
         }
-        self.ordered.map(|_| super::halt::ordered(decision, &self.engine))
+        self.ordered?;
+        let end = super::halt::ordered(decision, &self.engine);
+        self.record(&end);
+        Some(end)
     }
 
     /// What to wait for after a decision that lets the run go on.
@@ -82,6 +91,10 @@ impl Dispatcher {
         let until = self.timers.active() + wait.left;
         if !wait.is_active {
             self.clock.pause();
+        }
+        if wait.left >= WORTH_SAYING {
+            let left = backstop_core::time::in_words(wait.left);
+            self.remark(&Remark::Note(format!("waiting {left}: {}", wait.why)));
         }
         let ended = loop {
             let left = until.saturating_sub(self.timers.active());
@@ -224,11 +237,15 @@ impl Dispatcher {
         }
         self.clock.run_on();
         if self.ordered.is_some() {
-            let decision = self.decision();
-            return Ok(Gate::Halt(Box::new(super::halt::ordered(decision, &self.engine))));
+            let end = super::halt::ordered(self.decision(), &self.engine);
+            self.record(&end);
+            return Ok(Gate::Halt(Box::new(end)));
         }
+        self.latched = None;
+        self.was_resumed = true;
         self.take(Resumed { by: Some("backstop".to_owned()), note: Some(note) });
         self.mark(RunStatus::Running);
+        self.write_state_of_going_on();
         Ok(Gate::Go)
     }
 
@@ -240,6 +257,11 @@ impl Dispatcher {
         self.take(Asked { kind, by: by.to_owned() });
     }
 }
+
+/// A wait that takes longer is not sat out: the run is held, and costs nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
+/// Shorter waits are over before anybody has read of them.
+const WORTH_SAYING: Duration = Duration::from_secs(3);
 
 /// A wait between two iterations.
 struct Wait {

@@ -146,6 +146,13 @@ pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
     with_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message, engine)
 }
 
+/// The decision of a run that would have to wait for too long.
+pub(super) fn too_long(decision: Decision, why: &str, left: Duration, engine: &Engine) -> Decision {
+    let left = backstop_core::time::in_words(left);
+    let message = format!("The wait for the {why} would take {left}");
+    with_reason(decision, Verdict::Hold, ReasonCode::RateLimited, message, engine)
+}
+
 fn with_reason(
     decision: Decision,
     verdict: Verdict,

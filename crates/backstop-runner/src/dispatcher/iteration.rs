@@ -1,5 +1,6 @@
 //! One iteration: start the command, hear what it says, bring it to its end, look at what it did.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -185,9 +186,7 @@ impl Dispatcher {
                 self.refused_line("a `::backstop` line is longer than 1 MiB");
             }
             Captured::LogFailed(error) => {
-                let words = format!("output is not kept from here on: {error}");
-                self.note(Note::LeftOut, words.clone());
-                self.remark(&Remark::Warning(words));
+                self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
             Captured::Finished(summary) => return Some(summary),
         }
@@ -212,7 +211,6 @@ impl Dispatcher {
 
     pub(super) fn refused_line(&mut self, why: &str) {
         self.note(Note::Refused, why);
-        self.remark(&Remark::Warning(format!("refused: {why}")));
     }
 
     /// Takes in what the supervised side reports, and what follows from it.
@@ -362,8 +360,10 @@ impl Dispatcher {
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     error: bool,
-    /// The unit that is in work, by what was told last.
-    unit: Option<String>,
+    /// The units that were told of before the iteration was to end: those may finish.
+    units: BTreeSet<String>,
+    /// The unit that finished last, which may be told of once more.
+    last_finished: Option<String>,
     /// A unit that begins now is fine: nothing has ended the iteration yet.
     may_begin: bool,
     /// Another unit began although nothing new was to start.
@@ -374,9 +374,18 @@ impl Told {
     fn hear(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ErrorSeen(_) => self.error = true,
-            EventKind::Unit(unit) if self.may_begin => self.unit = Some(unit.id.clone()),
+            EventKind::Unit(unit) if self.may_begin => {
+                if unit.status == UnitStatus::InProgress {
+                    self.units.insert(unit.id.clone());
+                } else {
+                    // What has finished and begins again is new.
+                    self.units.remove(&unit.id);
+                    self.last_finished = Some(unit.id.clone());
+                }
+            }
             EventKind::Unit(unit) if unit.status != UnitStatus::Pending => {
-                self.new_unit |= self.unit.as_deref() != Some(unit.id.as_str());
+                let is_told_again = self.last_finished.as_deref() == Some(unit.id.as_str());
+                self.new_unit |= !self.units.contains(&unit.id) && !is_told_again;
             }
             _ => {}
         }

@@ -57,12 +57,21 @@ impl Dispatcher {
     /// What to do now; journalled where it differs from what was decided before.
     pub(crate) fn decide(&mut self) -> Verdict {
         let ruling = self.engine.decide(self.clock.now());
+        if let Some(latched) = self.stronger_than(ruling.verdict) {
+            return latched.verdict;
+        }
         let changed = self.seen.verdict != Some(ruling.verdict)
             || !self.engine.fired().eq(self.seen.fired.iter().copied());
         if changed {
             self.decision();
         }
         ruling.verdict
+    }
+
+    /// The stop that was decided before and outweighs this verdict. A rate that recovers or a streak
+    /// that ends does not take a stop back; only a person does, by raising the limit.
+    pub(crate) fn stronger_than(&self, verdict: Verdict) -> Option<&Decision> {
+        self.latched.as_ref().filter(|latched| latched.verdict.severity() > verdict.severity())
     }
 
     /// What to do now, with its grounds; journalled always.
@@ -75,6 +84,9 @@ impl Dispatcher {
     /// Journals a decision. Answers with its sequence number.
     pub(crate) fn record(&mut self, decision: &Decision) -> u64 {
         self.seen.verdict = Some(decision.verdict);
+        if decision.verdict.ends_the_run() && self.stronger_than(decision.verdict).is_none() {
+            self.latched = Some(decision.clone());
+        }
         self.seen.fired = self.engine.fired().collect();
         let seq = self.take(journalled::decided(decision, self.engine.policy()));
         self.seen.decision_seq = seq;

@@ -30,6 +30,9 @@ impl Dispatcher {
             decision = self.engine.poll_decision(self.clock.now());
         }
         self.warn_of_silent_meters(&decision);
+        if let Some(latched) = self.stronger_than(decision.verdict) {
+            decision = Decision { decided_at: decision.decided_at, ..latched.clone() };
+        }
         self.record(&decision);
         decision
     }

@@ -9,6 +9,7 @@ use backstop_core::state::{RunState, RunStatus};
 use super::settings::{self, LoopTimes};
 use super::{Dispatcher, Order};
 use crate::probe::Probes;
+use crate::progress::ProgressSources;
 use crate::report::{Phase, Remark};
 use crate::socket::{Order as Wish, Reply, Request, Source, What, may_report};
 
@@ -59,6 +60,7 @@ impl Dispatcher {
     fn decided_now(&mut self, seq: Option<u64>) -> Reply {
         self.decide();
         let decision = self.engine.poll_decision(self.clock.now());
+        let decision = self.stronger_than(decision.verdict).cloned().unwrap_or(decision);
         let exit_code = decision.exit_code(self.engine.policy());
         Reply::decided(&decision, exit_code, seq.map(|_| self.seq))
     }
@@ -87,6 +89,8 @@ impl Dispatcher {
         if !self.engine.policy().raisable().iter().any(fits) {
             return Reply::error(format!("this run has no limit `{}` of that kind", raised.limit));
         }
+        // More room may undo what was about to stop the run.
+        self.latched = None;
         self.take(raised);
         self.done()
     }
@@ -133,7 +137,16 @@ impl Dispatcher {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
         self.pump.look_for(settings::wanted(policy));
-        let answers = self.probes.ask_all().await;
-        self.take_all(answers);
+        // They are asked beside everything else that is heard.
+        self.probes.want_all();
+        self.latched = None;
+        self.progress = ProgressSources::begin(
+            policy.settings.progress.as_ref(),
+            self.progress_is_read,
+            &self.launch.cwd,
+            self.folder.seen_trees(),
+            self.tree.clone(),
+        )
+        .await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backstop_core::condition::{Condition, Since};
+use backstop_core::condition::{Condition, OutputSource, Since};
 use backstop_core::event::ErrorCategory;
 use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
@@ -69,7 +69,8 @@ fn patterns(policy: &Policy) -> Vec<Pattern> {
     let asked = policy.asked().into_iter();
     asked
         .filter_map(|condition| match condition {
-            Condition::OutputPattern(wanted) => Some(Pattern {
+            // What the agent itself says is told apart by those who read its format.
+            Condition::OutputPattern(wanted) if wanted.r#in == OutputSource::Any => Some(Pattern {
                 key: condition.key(),
                 text: wanted.pattern.0.clone(),
                 is_regex: wanted.is_regex,

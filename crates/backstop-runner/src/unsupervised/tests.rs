@@ -43,7 +43,7 @@ impl Fixture {
 
     fn reopen(&self) -> Result<Outcome, UnsupervisedError> {
         let by = Some("ann".to_owned());
-        self.runtime.block_on(reopen(&*self.store, &self.home, self.run, by, None))
+        self.runtime.block_on(reopen(&*self.store, &self.home, self.run, Vec::new(), by, None))
     }
 
     /// The types of all journalled events.

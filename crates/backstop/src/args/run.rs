@@ -122,7 +122,7 @@ pub struct DoneFlags {
     /// This file exists
     #[arg(long, value_name = "PATH")]
     pub until_file: Option<String>,
-    /// This script exits with 0
+    /// This script, or line for a shell, exits with 0; it runs after each iteration
     #[arg(long, value_name = "SCRIPT")]
     pub until_script: Option<String>,
     /// This command proves that the work is good: it runs after each iteration, and only if it

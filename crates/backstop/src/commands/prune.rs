@@ -9,6 +9,7 @@ use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
 use backstop_store::{Run, RunFilter, RunFolder};
 
+use super::operate::refuse_if_supervised;
 use crate::args::PruneArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -18,6 +19,7 @@ use crate::terminal::Terminal;
 
 pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::new(&arguments.store)?;
+    refuse_if_supervised(&opened, "prune")?;
     let now = wall_time();
     let before = now.minus(arguments.older);
     let old = old_runs(&opened, before)?;

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use backstop_core::event::Raised;
+use backstop_core::state::RunStatus;
 use backstop_runner::raise::{self, Raise};
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
@@ -18,6 +19,12 @@ pub fn run(arguments: &RaiseArguments, terminal: &mut Terminal) -> Result<u8, Er
     let opened = Opened::new(&arguments.store)?;
     refuse_if_supervised(&opened, "raise")?;
     let run = opened.run(&arguments.run)?;
+    if run.status == RunStatus::Completed {
+        return Err(Error::NotNow(format!(
+            "run {} is completed; nothing goes on from here",
+            run.id
+        )));
+    }
     let policy = opened.policy(&run)?;
     // All of them are read before the first is raised.
     let raises: Vec<Raise> = arguments

@@ -79,7 +79,7 @@ impl Card<'_> {
         let words = match self.unmetered() {
             true => format!(
                 "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
-                 or set `[limits] unmetered = \"allow\"` and apply the policy.",
+                 or go on without this limit.",
                 reason.message.trim_end_matches('.')
             ),
             false => self.sentences(reason),
@@ -250,7 +250,7 @@ impl Card<'_> {
             commands.retain(|command| is_there(command));
             if self.unmetered() {
                 commands.retain(|command| !command.contains(" --raise "));
-                commands.push(format!("backstop policy apply {run}"));
+                commands.insert(0, format!("backstop resume {run} --unmetered allow"));
             }
         }
         let usual: &[&str] = match (self.state.run_status, self.interrupted) {

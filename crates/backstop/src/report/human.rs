@@ -215,6 +215,10 @@ impl Reporter for Human {
         let text = format!("{reason}: {}", decision.message);
         let said = match decision.verdict {
             Verdict::Warn => self.warning(&text),
+            // Who asked for it knows, and was told when it was heard.
+            Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
+                return String::new();
+            }
             // Between two iterations the card follows at once and says it better.
             Verdict::Hold | Verdict::Ask | Verdict::Stop if self.iteration.is_some() => {
                 let will = if decision.verdict == Verdict::Stop { "stop" } else { "hold" };

@@ -8,6 +8,7 @@ mod limits;
 mod operated;
 mod resumed;
 mod shown;
+mod standing;
 mod surroundings;
 mod times;
 

@@ -98,7 +98,18 @@ fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
         add("--until-file", "complete", when)?;
     }
     if let Some(script) = &done.until_script {
-        let when = json!({ "type": "custom_script", "script": script, "timeout": "10m" });
+        // A name is a script; anything more is for a shell, as it is with `--verify`.
+        let (program, words) = if script.contains(char::is_whitespace) {
+            ("/bin/sh", vec!["-c", script.as_str()])
+        } else {
+            (script.as_str(), Vec::new())
+        };
+        let when = json!({
+            "type": "custom_script",
+            "script": program,
+            "args": words,
+            "timeout": "10m",
+        });
         add("--until-script", "complete", when)?;
     }
     if let Some(time) = &limits.until_time {

@@ -6,23 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_core::id::RunId;
+use backstop_core::state::RunStatus;
 use backstop_runner::capture::{LiveTerminal, Sinks};
 use backstop_runner::dispatcher::Outcome;
 use backstop_runner::outer::{self, Detached, Herald};
 use backstop_runner::report::Reporter;
 use backstop_runner::resolve::resolve;
-use backstop_runner::resuming::{self, Wishes};
+use backstop_runner::resuming::{self, ResumeError, Wishes};
 use backstop_runner::signals::Signals;
 use backstop_runner::supervisor::Supervisor;
 use backstop_runner::tree::Tree;
-use backstop_runner::{ancestry, chance, recovery};
-use backstop_store::{Home, Store};
+use backstop_runner::{ancestry, chance, loading, raise, recovery, unsupervised};
+use backstop_store::{Home, Run, Store};
 
 use super::super::operate;
 use super::Prepared;
 use crate::args::ViewFlags;
 use crate::env_vars;
 use crate::error::Error;
+use crate::exit_code;
 use crate::report::{Human, JsonLines};
 use crate::store::{here, location};
 use crate::terminal::{Terminal, is_dumb};
@@ -97,12 +99,13 @@ pub fn supervise(task: Task, view: &View) -> Result<u8, Error> {
 fn announce(run: RunId) -> Result<u8, Error> {
     use std::io::Write as _;
     writeln!(std::io::stdout(), "{run}")?;
-    Ok(crate::exit_code::OK)
+    Ok(exit_code::OK)
 }
 
 async fn inside(task: Task, view: &View, herald: Option<Herald>) -> Result<u8, Error> {
     let started = match start(task, view).await {
-        Ok(started) => started,
+        Ok(Some(started)) => started,
+        Ok(None) => return Ok(exit_code::OK),
         Err(error) => {
             if let Some(herald) = herald {
                 herald.failed(error.message().unwrap_or_default(), error.exit_code());
@@ -134,7 +137,8 @@ enum Work {
     GoOn(Box<resuming::Ready>),
 }
 
-async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
+/// Gets everything ready; none where there is nothing to supervise.
+async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
     let signals = Signals::listen().map_err(Error::Process)?;
     let store = backstop_store::open(&view.location).await?;
     let home = view.location.home().clone();
@@ -147,7 +151,7 @@ async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
             let name = prepared.pinned.name.clone();
             let notes = std::mem::take(&mut prepared.notes);
             let supervisor = parts.supervisor(view, name, notes)?;
-            Ok(StartedUp { supervisor, run, work: Work::Begin(prepared) })
+            Ok(Some(StartedUp { supervisor, run, work: Work::Begin(prepared) }))
         }
         Task::Resume { run, wishes } => {
             let above = ancestry::supervisor_of(&*store, std::process::id()).await?;
@@ -158,14 +162,41 @@ async fn start(task: Task, view: &View) -> Result<StartedUp, Error> {
             recovery::finish_halt(&*store, &home, run.id).await?;
             let run = store.run_fetch(run.id).await?.unwrap_or(run);
             let id = run.id;
+            if !run.supervised {
+                reopen(&*store, &home, &run, &wishes).await?;
+                return Ok(None);
+            }
             let tree = Tree::adopt(id).map_err(Error::Process)?;
             let ready = resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
             let parts = Parts { store, home, tree, signals };
             let supervisor =
                 parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
-            Ok(StartedUp { supervisor, run: id, work: Work::GoOn(Box::new(ready)) })
+            Ok(Some(StartedUp { supervisor, run: id, work: Work::GoOn(Box::new(ready)) }))
         }
     }
+}
+
+/// Lets a run go on that a script drives: there is nothing to start.
+async fn reopen(store: &dyn Store, home: &Home, run: &Run, wishes: &Wishes) -> Result<(), Error> {
+    use std::io::Write as _;
+    if run.status == RunStatus::Completed {
+        return Err(ResumeError::Completed(run.id.to_string()).into());
+    }
+    let loaded = loading::load(store, run.id).await?;
+    resuming::rehearse(&loaded.engine, run, wishes)?;
+    let raises = wishes
+        .raises
+        .iter()
+        .map(|text| raise::read(text, loaded.engine.policy()).map_err(ResumeError::Raise))
+        .collect::<Result<_, _>>()?;
+    let by = Some(wishes.by.clone());
+    let outcome =
+        unsupervised::reopen(store, home, run.id, raises, by, wishes.note.clone()).await?;
+    let point = &outcome.state.resume_from;
+    let point = point.index.map(|index| index.to_string()).or_else(|| point.unit.clone());
+    let next = point.map(|point| format!("; the next unit is {point}")).unwrap_or_default();
+    writeln!(std::io::stdout(), "run {} goes on{next}", run.id)?;
+    Ok(())
 }
 
 /// What both kinds of work need.
@@ -213,8 +244,10 @@ fn keep_piped(home: &Home, run: RunId, piped: Option<Vec<u8>>) -> Result<(), Err
 /// How long a supervisor that says nothing is taken for alive.
 fn lease_duration() -> Duration {
     let told = std::env::var(env_vars::LEASE_SECONDS).ok().and_then(|text| text.parse().ok());
-    told.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0)
-        .map_or(LEASE, Duration::from_secs_f64)
+    told.and_then(|seconds: f64| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|duration| !duration.is_zero() && *duration < LONGEST_LEASE)
+        .unwrap_or(LEASE)
 }
 
+const LONGEST_LEASE: Duration = Duration::from_secs(24 * 3600);
 const LEASE: Duration = Duration::from_secs(15);

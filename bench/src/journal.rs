@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use backstop_store::testing::sample;
-use backstop_store::{Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store};
+use backstop_store::{Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store, StoredPolicy};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -185,7 +185,8 @@ pub fn commit(folder: &Path) -> anyhow::Result<()> {
 /// A store with a run that can be written.
 pub async fn store(directory: &Path) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
     let store = SqliteStore::open(&Home::new(directory)).await?;
-    store.policy_put(&sample::policy()).await?;
+    // One that can be loaded: nothing is forbidden.
+    store.policy_put(&StoredPolicy { json: "{}".to_owned(), ..sample::policy() }).await?;
     let run = sample::run(0);
     store.run_create(&run).await?;
     let lease = store.lease_acquire(run.id, &sample::holder(1), DAY, None).await?;

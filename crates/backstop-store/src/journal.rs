@@ -304,8 +304,9 @@ async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
             }
             Next::Write(entry, last) => {
                 let load = Load::of(&entry);
+                let began = Instant::now();
                 let result = store.append(&batch(&lease, entry)).await;
-                if !settle(&shared, last, load, result).await {
+                if !settle(&shared, last, load, result, began.elapsed()).await {
                     return;
                 }
             }
@@ -319,8 +320,9 @@ async fn settle(
     last: Durable,
     load: Load,
     result: Result<(), StoreError>,
+    took: Duration,
 ) -> bool {
-    let (released, result) = {
+    let (released, still_waiting, result) = {
         let mut queue = shared.queue();
         match result {
             Ok(()) => {
@@ -334,7 +336,8 @@ async fn settle(
                 queue.gathered = Entry::default();
             }
         }
-        (queue.release(), queue.failure.clone().map_or(Ok(()), Err))
+        let released = queue.release();
+        (released, queue.waiting.len(), queue.failure.clone().map_or(Ok(()), Err))
     };
     let count = released.len();
     for sender in released {
@@ -342,14 +345,27 @@ async fn settle(
         sender.send(result.clone()).ok();
     }
     shared.written.notify_waiters();
-    if count > 1 {
-        // Those who were told often have the next event at hand. If they are let go first, they all
-        // share the next commit; otherwise the fastest of them would get one of its own.
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
+    if count > 1 && result.is_ok() {
+        gather(shared, count + still_waiting, took).await;
     }
     result.is_ok()
+}
+
+/// Those who were told often have the next event at hand. If they are let go first, they all share
+/// the next commit; otherwise the fastest of them would get one of its own, and the others would
+/// wait for two. Others' processes need a moment for it, and timers are too coarse for that moment.
+async fn gather(shared: &Shared, everybody: usize, patience: Duration) {
+    let until = Instant::now() + patience.min(MOST_PATIENCE);
+    loop {
+        tokio::task::yield_now().await;
+        let enough = {
+            let queue = shared.queue();
+            queue.waiting.len() >= everybody || queue.closed || !queue.has_room()
+        };
+        if enough || Instant::now() >= until {
+            return;
+        }
+    }
 }
 
 fn batch(lease: &Lease, entry: Entry) -> Batch {
@@ -370,4 +386,5 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 const MOST_EVENTS: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
 
-const YIELDS: usize = 2;
+/// How long is waited for company that is not there, at most.
+const MOST_PATIENCE: Duration = Duration::from_micros(300);

@@ -454,10 +454,18 @@ mod tests {
                 chunks.push(chunk);
                 rest = after;
             }
-            let patterns = EXPRESSIONS.map(|text| pattern(text, true)).into_iter();
+            // What matches only over more than a window may be found or not.
+            let too_long = |text: &&str| {
+                let mut found = Regex::new(text).unwrap().find_iter(&stream).peekable();
+                found.peek().is_some() && found.all(|found| found.len() > LONGEST_MATCH)
+            };
+            let expressions: Vec<_> =
+                EXPRESSIONS.into_iter().filter(|text| !too_long(text)).collect();
+            let patterns = expressions.iter().map(|text| pattern(text, true));
             let patterns = patterns.chain(LITERALS.map(|text| pattern(text, false)));
-            let mut expected: Vec<_> = EXPRESSIONS
-                .into_iter()
+            let mut expected: Vec<_> = expressions
+                .iter()
+                .copied()
                 .filter(|text| Regex::new(text).unwrap().is_match(&stream) && !stream.is_empty())
                 .chain(LITERALS.into_iter().filter(|text| {
                     stream.windows(text.len()).any(|window| window == text.as_bytes())

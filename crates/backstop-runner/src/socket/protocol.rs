@@ -96,13 +96,16 @@ impl Reply {
 /// A decision as it is sent: the object of the specification, with the event's number and the exit
 /// code of a command that ends with it.
 pub fn decision_line(decision: &Decision, exit_code: u8, seq: Option<u64>) -> String {
-    let mut line =
-        serde_json::to_value(decision).expect("a decision has only string keys and finite numbers");
-    line["exit_code"] = exit_code.into();
-    if let Some(seq) = seq {
-        line["seq"] = seq.into();
+    #[derive(Serialize)]
+    struct Line<'a> {
+        #[serde(flatten)]
+        decision: &'a Decision,
+        exit_code: u8,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seq: Option<u64>,
     }
-    line.to_string()
+    serde_json::to_string(&Line { decision, exit_code, seq })
+        .expect("a decision has only string keys and finite numbers")
 }
 
 /// `{"error": …}`.

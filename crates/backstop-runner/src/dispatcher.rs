@@ -1,7 +1,7 @@
 //! The one task that orders what happens, drives the engine, records and reports.
 //!
 //! Nothing else writes the journal or decides. Sources of events (the child's output, sockets,
-//! signals, probes, timers) own their things and send messages; [`Dispatcher::next`] takes one
+//! signals, probes, timers) own their things and send messages; `Dispatcher::next` takes one
 //! message at a time.
 
 use std::ffi::OsString;

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use backstop_core::document::Syntax;
 use backstop_core::policy::Policy;
 use backstop_runner::clock::wall_time;
+use backstop_runner::loading;
 use backstop_runner::recovery;
 use backstop_runner::resolve::resolve;
 use backstop_store::{Home, Location, Run, Store, StoreError};
@@ -50,16 +50,11 @@ impl Opened {
 
     /// The policy that is in force for a run.
     pub fn policy(&self, run: &Run) -> Result<Policy, Error> {
-        let damaged = |cause: String| {
-            StoreError::Damaged(format!("policy {} can't be read: {cause}", run.policy_hash))
+        let gone = || {
+            StoreError::Damaged(format!("the policy {} of run {} is gone", run.policy_hash, run.id))
         };
-        let stored = self
-            .wait(self.store.policy_fetch(&run.policy_hash))?
-            .ok_or_else(|| damaged("it is not there".to_owned()))?;
-        let loaded = Policy::load(stored.json.as_bytes(), Syntax::Json).map_err(|findings| {
-            damaged(findings.first().map(|finding| finding.message.clone()).unwrap_or_default())
-        })?;
-        Ok(loaded.policy)
+        let stored = self.wait(self.store.policy_fetch(&run.policy_hash))?.ok_or_else(gone)?;
+        Ok(loading::policy(&stored)?)
     }
 }
 

@@ -131,8 +131,9 @@ event_kinds! {
     "tests" => Tests,
         r#"{"type":"tests","passed":["login"],"failed":["logout"],"skipped":[],"counts":{"passed":1,"failed":1,"skipped":0},"source":"junit"}"#;
     /// Tokens and money spent since the last such event. Leave `cost_usd` out if the price is unknown.
+    /// With `basis` `live` it is an estimate, which a later one with `final` replaces.
     "usage" => Usage,
-        r#"{"type":"usage","input_tokens":1200,"output_tokens":300,"cache_read_tokens":9000,"cache_write_tokens":0,"cost_usd":0.02,"model":"small"}"#;
+        r#"{"type":"usage","input_tokens":1200,"output_tokens":300,"cache_read_tokens":9000,"cache_write_tokens":0,"cost_usd":0.02,"model":"small","basis":"live"}"#;
     /// How full the context window is, in tokens.
     "context" => Context,
         r#"{"type":"context","used":150000,"limit":200000}"#;

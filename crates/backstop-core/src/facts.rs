@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, Signal, SignalKind, Tasks, TestCounts, VerificationOutcome, WorkerStatus,
+    ProgressKind, Raised, Signal, SignalKind, Tasks, TestCounts, UsageBasis, VerificationOutcome,
+    WorkerStatus,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -132,7 +133,7 @@ impl Facts {
             }
             EventKind::Usage(usage) => {
                 self.spent.apply(usage);
-                if usage.cost_usd.is_some() {
+                if usage.cost_usd.is_some() || usage.basis == Some(UsageBasis::Final) {
                     Watch::TOKENS | Watch::COST | Watch::METERS
                 } else {
                     Watch::TOKENS | Watch::METERS
@@ -262,6 +263,7 @@ impl Facts {
     }
 
     fn iteration_started(&mut self, now: Moment) -> Watch {
+        self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
         self.context = None;
         self.errors.iteration_started();

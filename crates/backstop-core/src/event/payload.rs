@@ -139,6 +139,19 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How sure the figures are; left out: they stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<UsageBasis>,
+}
+
+/// How sure the figures of an agent are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBasis {
+    /// Read while the agent works. It counts until its iteration's final figures come.
+    Live,
+    /// What the agent says at its end, in the place of all live figures of the iteration.
+    Final,
 }
 
 /// How full the context window is, in tokens.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::errors::LastError;
+use super::usage::Amounts;
 use super::{Facts, people, reruns};
 use crate::event::{
     Context, DecodeError, ErrorCategory, Guard, GuardKind, Matched, Probe, Quota, ReviewOutcome,
@@ -265,17 +266,20 @@ impl From<GivenFacts> for Facts {
 impl Facts {
     fn give_usage(&mut self, given: &GivenFacts) {
         let by = &given.tokens_by;
-        self.spent.input = by.input;
-        self.spent.output = by.output;
-        self.spent.cache_read = by.cache_read;
-        self.spent.cache_write = by.cache_write;
+        let mut amounts = Amounts {
+            input: by.input,
+            output: by.output,
+            cache_read: by.cache_read,
+            cache_write: by.cache_write,
+            ..Amounts::default()
+        };
+        self.spent.set_tokens(amounts);
         if let Some(tokens) = given.tokens
             && tokens != self.spent.tokens(false)
         {
             // The sum that was stated counts, whatever its parts.
-            self.spent.input = tokens;
-            self.spent.output = 0;
-            self.spent.cache_write = 0;
+            amounts = Amounts { input: tokens, output: 0, cache_write: 0, ..amounts };
+            self.spent.set_tokens(amounts);
         }
         self.spent.set_cost(given.cost_usd.unwrap_or(0.0));
         self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());

@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::errors::shortened;
-use crate::event::{Context, Quota, Usage};
+use crate::event::{Context, Quota, Usage, UsageBasis};
 use crate::time::{Moment, Timestamp};
 
 /// Tokens and money spent so far, and whether anybody reports them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
-    pub(crate) input: u64,
-    pub(crate) output: u64,
-    pub(crate) cache_read: u64,
-    pub(crate) cache_write: u64,
-    /// In billionths of a dollar, so that ten times ten cents are a dollar.
-    cost: u64,
+    #[serde(flatten)]
+    settled: Amounts,
+    /// What the agent of this iteration let be seen, until it says at its end what it really was.
+    #[serde(default)]
+    live: Amounts,
     pub(crate) cost_known: bool,
     /// An iteration has ended and nobody had reported any tokens.
     pub(crate) tokens_silent: bool,
@@ -26,20 +25,74 @@ pub(crate) struct Spent {
     cost_in_iteration: bool,
 }
 
+/// Tokens of each kind, and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Amounts {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cache_read: u64,
+    pub(crate) cache_write: u64,
+    /// In billionths of a dollar, so that ten times ten cents are a dollar.
+    pub(crate) cost: u64,
+}
+
+impl Amounts {
+    fn of(usage: &Usage) -> Self {
+        Self {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens,
+            cache_write: usage.cache_write_tokens,
+            cost: usage.cost_usd.map_or(0, nano_dollars),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cost: self.cost.saturating_add(other.cost),
+        }
+    }
+}
+
 impl Spent {
     pub(crate) fn apply(&mut self, usage: &Usage) {
-        self.input = self.input.saturating_add(usage.input_tokens);
-        self.output = self.output.saturating_add(usage.output_tokens);
-        self.cache_read = self.cache_read.saturating_add(usage.cache_read_tokens);
-        self.cache_write = self.cache_write.saturating_add(usage.cache_write_tokens);
+        let amounts = Amounts::of(usage);
+        match usage.basis {
+            None => self.settled = self.settled.plus(amounts),
+            Some(UsageBasis::Live) => self.live = self.live.plus(amounts),
+            Some(UsageBasis::Final) => {
+                self.live = Amounts::default();
+                self.settled = self.settled.plus(amounts);
+            }
+        }
         self.usage_in_iteration = true;
         self.tokens_silent = false;
-        if let Some(cost) = usage.cost_usd {
-            self.cost = self.cost.saturating_add(nano_dollars(cost));
+        if usage.cost_usd.is_some() {
             self.cost_known = true;
             self.cost_in_iteration = true;
             self.cost_silent = false;
         }
+    }
+
+    /// What was seen of an earlier launch stands, since nothing better will come.
+    pub(crate) fn iteration_started(&mut self) {
+        self.settled = self.amounts();
+        self.live = Amounts::default();
+    }
+
+    pub(crate) fn amounts(&self) -> Amounts {
+        self.settled.plus(self.live)
+    }
+
+    /// Takes the tokens as they were given from outside.
+    pub(crate) fn set_tokens(&mut self, tokens: Amounts) {
+        let cost = self.amounts().cost;
+        self.live = Amounts::default();
+        self.settled = Amounts { cost, ..tokens };
     }
 
     /// `excused`: the iteration could not work at all, so there was nothing to report.
@@ -54,17 +107,19 @@ impl Spent {
 
     #[expect(clippy::cast_precision_loss, reason = "sums below nine million dollars are exact")]
     pub(crate) fn cost_usd(&self) -> f64 {
-        self.cost as f64 / 1e9
+        self.amounts().cost as f64 / 1e9
     }
 
     pub(crate) fn set_cost(&mut self, amount: f64) {
-        self.cost = nano_dollars(amount);
+        self.live.cost = 0;
+        self.settled.cost = nano_dollars(amount);
     }
 
     /// Cache reads are cheap and many, so they count only where a condition says so.
     pub(crate) fn tokens(&self, cache_reads: bool) -> u64 {
-        let counted = self.input.saturating_add(self.output).saturating_add(self.cache_write);
-        counted.saturating_add(if cache_reads { self.cache_read } else { 0 })
+        let Amounts { input, output, cache_read, cache_write, .. } = self.amounts();
+        let counted = input.saturating_add(output).saturating_add(cache_write);
+        counted.saturating_add(if cache_reads { cache_read } else { 0 })
     }
 }
 
@@ -153,6 +208,23 @@ mod tests {
         assert_eq!((spent.tokens(false), spent.tokens(true)), (1011, 1111));
         spent.apply(&Usage { input_tokens: u64::MAX, ..Usage::default() });
         assert_eq!(spent.tokens(true), u64::MAX);
+    }
+
+    #[test]
+    fn final_figures_replace_the_live_ones_of_their_iteration() {
+        let mut spent = Spent::default();
+        let mut apply = |basis, input_tokens, cost_usd| {
+            spent.apply(&Usage { input_tokens, cost_usd, basis, ..Usage::default() });
+            (spent.tokens(false), spent.cost_usd())
+        };
+        assert_eq!(apply(None, 5, None), (5, 0.0));
+        assert_eq!(apply(Some(UsageBasis::Live), 10, None), (15, 0.0));
+        assert_eq!(apply(Some(UsageBasis::Live), 10, Some(0.5)), (25, 0.5));
+        assert_eq!(apply(Some(UsageBasis::Final), 7, Some(0.25)), (12, 0.25));
+        assert_eq!(apply(Some(UsageBasis::Live), 3, None), (15, 0.25));
+        spent.iteration_started();
+        spent.apply(&Usage { basis: Some(UsageBasis::Final), ..Usage::default() });
+        assert_eq!(spent.tokens(false), 15);
     }
 
     #[test]

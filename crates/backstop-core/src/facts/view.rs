@@ -70,13 +70,16 @@ impl FactSource for View<'_> {
             "iterations" => facts.iterations.into(),
             "active_ms" => millis(self.now.active).into(),
             "tokens" => spent.tokens(false).into(),
-            "tokens_by" => [
-                ("input", spent.input.into()),
-                ("output", spent.output.into()),
-                ("cache_read", spent.cache_read.into()),
-                ("cache_write", spent.cache_write.into()),
-            ]
-            .into(),
+            "tokens_by" => {
+                let amounts = spent.amounts();
+                [
+                    ("input", amounts.input.into()),
+                    ("output", amounts.output.into()),
+                    ("cache_read", amounts.cache_read.into()),
+                    ("cache_write", amounts.cache_write.into()),
+                ]
+                .into()
+            }
             "cost_usd" => spent.cost_usd().into(),
             "cost_known" => spent.cost_known.into(),
             "context" => {

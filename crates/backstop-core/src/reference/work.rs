@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::history::History;
-use crate::event::{Context, EventKind, Quota, Tasks, UnitStatus, Usage};
+use crate::event::{Context, EventKind, Quota, Tasks, UnitStatus, Usage, UsageBasis};
 use crate::repetition::{Detector, Reading, Step, StepKind};
 use crate::time::millis;
 
@@ -158,8 +158,27 @@ impl History<'_> {
         })
     }
 
+    /// What is spent before a position: all but the live figures that final ones have replaced,
+    /// which only happens inside one iteration.
+    fn spent_before(&self, position: usize) -> impl Iterator<Item = &Usage> {
+        let counts = move |at: usize, usage: &Usage| {
+            let replaced = self
+                .events_from(at + 1)
+                .take_while(|(at, _)| *at < position)
+                .take_while(|(_, kind)| !matches!(kind, EventKind::IterationStarted(_)))
+                .any(|(_, kind)| {
+                    matches!(kind, EventKind::Usage(usage) if usage.basis == Some(UsageBasis::Final))
+                });
+            usage.basis != Some(UsageBasis::Live) || !replaced
+        };
+        self.usage()
+            .filter(move |(at, usage)| *at < position && counts(*at, usage))
+            .map(|(_, usage)| usage)
+    }
+
     pub(super) fn sum(&self, tokens: fn(&Usage) -> u64) -> u64 {
-        self.usage().fold(0, |sum: u64, (_, usage)| sum.saturating_add(tokens(usage)))
+        self.spent_before(self.told.len())
+            .fold(0, |sum: u64, usage| sum.saturating_add(tokens(usage)))
     }
 
     /// "input + output + cache_write", and cache reads "only where a condition says so".
@@ -175,8 +194,8 @@ impl History<'_> {
 
     /// Dollars spent before a position, counted in billionths so that ten times ten cents are one.
     fn cost_before(&self, position: usize) -> f64 {
-        let spent = self.usage().filter(|(at, _)| *at < position);
-        let billionths = spent.filter_map(|(_, usage)| usage.cost_usd).fold(0_u64, |sum, cost| {
+        let spent = self.spent_before(position);
+        let billionths = spent.filter_map(|usage| usage.cost_usd).fold(0_u64, |sum, cost| {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

@@ -181,8 +181,9 @@ fn work() -> impl Strategy<Value = EventKind> {
 
 fn usage() -> impl Strategy<Value = EventKind> {
     let cost = select(vec![0.0, 0.1, 0.1, 0.2, 0.25, 0.5, 1.0, 1e-12, f64::MAX]);
-    let usage = (count(), count(), count(), count(), prop::option::of(cost)).prop_map(
-        |(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)| {
+    let basis = select(vec![None, None, Some(UsageBasis::Live), Some(UsageBasis::Final)]);
+    let usage = (count(), count(), count(), count(), prop::option::of(cost), basis).prop_map(
+        |(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, basis)| {
             let model = None;
             Usage {
                 input_tokens,
@@ -191,6 +192,7 @@ fn usage() -> impl Strategy<Value = EventKind> {
                 cache_write_tokens,
                 cost_usd,
                 model,
+                basis,
             }
             .into()
         },

@@ -2,7 +2,7 @@
 
 use backstop_core::decision::Decision;
 use backstop_core::diagnostic::nearest;
-use backstop_core::event::{Event, EventKind, Raised};
+use backstop_core::event::{Event, EventKind, Raised, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
@@ -136,6 +136,12 @@ impl Refusal {
 /// raise, release or clear anything. (The decoder has refused negative increments already.)
 pub fn may_report(kind: &EventKind) -> Result<(), Refusal> {
     let name = kind.type_name();
+    if let EventKind::Usage(Usage { basis: Some(_), .. }) = kind {
+        return Err(Refusal::forbidden(
+            "a supervised process can't send `usage` events with a `basis`: they could take back \
+             what was counted; leave it out",
+        ));
+    }
     if REPORTABLE.contains(&name) {
         return Ok(());
     }

@@ -1,0 +1,106 @@
+//! What can go wrong with an agent, whether trying again can help, and when.
+
+use backstop_core::event::{ErrorCategory, ErrorSeen, EventKind, Worker, WorkerStatus};
+use backstop_core::time::Timestamp;
+
+/// Something failed: the agent itself, or the service behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// The agent's own words.
+    pub message: String,
+    /// When trying again may help, if the agent said so.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// The plan's or the provider's limit for this user.
+    RateLimited,
+    /// The service has too much to do.
+    Overloaded,
+    /// The way to the service is broken, or it does not answer in time.
+    Network,
+    /// The service itself failed.
+    Server,
+    /// The context window is full.
+    ContextFull,
+    /// An answer was longer than it may be.
+    OutputLimit,
+    /// The agent's own cap on turns.
+    TurnLimit,
+    /// The agent's own cap on money.
+    BudgetLimit,
+    /// The agent noticed that it repeats itself, and gave up.
+    Loop,
+    /// The request was refused as wrong.
+    InvalidRequest,
+    /// No such model, or not for this user.
+    UnknownModel,
+    /// Not logged in, or a key that does not work.
+    Authentication,
+    /// No credits, or a bill that is not paid.
+    Credits,
+    /// A cap on spending that somebody set.
+    SpendCap,
+    /// Anything else.
+    Other,
+}
+
+impl FaultKind {
+    /// What can be done about it.
+    pub fn category(self) -> ErrorCategory {
+        match self {
+            Self::RateLimited | Self::Overloaded | Self::Network | Self::Server => {
+                ErrorCategory::Transient
+            }
+            Self::ContextFull
+            | Self::OutputLimit
+            | Self::TurnLimit
+            | Self::BudgetLimit
+            | Self::Loop
+            | Self::InvalidRequest
+            | Self::Other => ErrorCategory::Recoverable,
+            Self::UnknownModel | Self::Authentication | Self::Credits | Self::SpendCap => {
+                ErrorCategory::Critical
+            }
+        }
+    }
+
+    /// Whether waiting, and nothing else, lets the agent go on: no failure of its work.
+    pub fn is_waited_out(self) -> bool {
+        self == Self::RateLimited
+    }
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_at: None }
+    }
+
+    #[must_use]
+    pub fn retry_at(mut self, at: Timestamp) -> Self {
+        self.retry_at = Some(at);
+        self
+    }
+
+    /// The event that the core knows it by.
+    pub fn event(&self) -> EventKind {
+        if self.kind.is_waited_out() {
+            Worker {
+                status: WorkerStatus::RateLimited,
+                detail: Some(self.message.clone()),
+                retry_at: self.retry_at,
+            }
+            .into()
+        } else {
+            ErrorSeen {
+                category: self.kind.category(),
+                message: self.message.clone(),
+                signature: None,
+            }
+            .into()
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod types;
 
 pub(crate) use choice::choices;
 pub(crate) use record::record;
+pub(crate) use types::number;
 pub use types::{Command, Count, Money, OneOrMany, Pause, Period, Rate, SetOf, Text};
 
 /// What is wrong with a document, as it is found while reading it.

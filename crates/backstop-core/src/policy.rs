@@ -13,6 +13,7 @@ use crate::field::{Record, choices};
 use crate::reason::{AnyReason, CustomReason};
 use crate::verdict::Verdict;
 
+mod agents;
 mod dialect;
 mod draft;
 mod explain;
@@ -26,6 +27,9 @@ mod schema;
 mod settings;
 
 pub use crate::field::Command;
+pub use agents::{
+    AgentName, HookSettings, JsonlSettings, ModelPrice, OnFailure, Price, PriceTable, WaitSettings,
+};
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};

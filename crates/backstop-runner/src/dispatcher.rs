@@ -160,8 +160,8 @@ impl Dispatcher {
 
     /// Runs iterations until a decision ends the run.
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
-        self.ask_probes().await;
-        let mut decision = self.first_judgement().await;
+        self.ask_probes().await?;
+        let mut decision = self.first_judgement().await?;
         loop {
             match self.gate(decision).await? {
                 Gate::Halt(decision) => return Ok(*decision),

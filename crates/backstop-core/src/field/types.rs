@@ -387,7 +387,7 @@ impl Field for Command {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates and amounts are far below 2^53")]
-fn number(node: &Node, key: &str, findings: &mut Findings) -> Option<f64> {
+pub(crate) fn number(node: &Node, key: &str, findings: &mut Findings) -> Option<f64> {
     match node.value {
         Value::Integer(number) => Some(number as f64),
         Value::Float(number) if number.is_finite() => Some(number),

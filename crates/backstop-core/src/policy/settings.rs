@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
 use crate::event::ProgressKind;
 use crate::facts::ProgressKinds;
 use crate::field::{Command, Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
@@ -82,6 +83,14 @@ sections! {
     drift ("drift"): DriftSettings,
     /// Who is told.
     notify ("notify"): NotifySettings,
+    /// How long the limits of a provider are waited out.
+    wait ("wait"): WaitSettings,
+    /// What models cost, for agents that do not tell.
+    prices ("prices"): PriceTable,
+    /// Where the figures are in JSON lines of one's own.
+    jsonl ("jsonl"): JsonlSettings,
+    /// What backstop does inside an agent.
+    hooks ("hooks"): HookSettings,
 }
 
 impl Settings {
@@ -115,7 +124,7 @@ record! {
         /// A file that is fed to every iteration; left out: what was piped in.
         optional stdin: Text,
         /// Which adapter reads the output; left out: auto.
-        optional agent: Text,
+        optional agent: AgentName,
     }
 }
 

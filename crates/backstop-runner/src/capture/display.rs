@@ -1,7 +1,7 @@
 //! Everything that is shown, in order: the child's output, backstop's own lines, the live block.
 
 use super::Sinks;
-use super::outlet::Outlet;
+use super::outlet::{Hurry, Outlet};
 use super::screen::{LiveTerminal, Screen};
 
 /// Three sources, the places where they are shown, and the block below them.
@@ -18,9 +18,10 @@ pub(super) struct Display {
 }
 
 impl Display {
-    pub fn new(sinks: Sinks, live: Option<LiveTerminal>) -> Self {
-        let outlets = [sinks.stdout, sinks.stderr, sinks.own].map(Outlet::new);
-        let screen = live.map(Screen::new);
+    pub fn new(sinks: Sinks, live: Option<LiveTerminal>, hurry: &Hurry) -> Self {
+        let outlets =
+            [sinks.stdout, sinks.stderr, sinks.own].map(|sink| Outlet::new(sink, hurry.clone()));
+        let screen = live.map(|terminal| Screen::new(terminal, hurry.clone()));
         let place = |source: usize| {
             let file = outlets[source].file();
             let first = file.and_then(|file| outlets.iter().position(|one| one.is_same_as(file)));

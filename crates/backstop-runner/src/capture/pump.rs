@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::outlet::Hurry;
 use super::worker::Worker;
 use super::{BadPattern, Captured, Setup, Wanted};
 
@@ -44,6 +45,7 @@ pub(super) struct Shared {
     /// The thread has output in its hands. It may have to wait for a terminal, and then the child
     /// waits too and is not idle.
     is_moving: AtomicBool,
+    hurry: Hurry,
     /// The newest block, until the thread takes it. Older ones need never be drawn.
     block: Mutex<Option<Vec<String>>>,
 }
@@ -125,6 +127,12 @@ impl Pump {
         self.tell(Command::Resized);
     }
 
+    /// Terminals and readers are no longer waited for: what they don't take at once is kept in the
+    /// log, and not shown.
+    pub fn hurry(&self) {
+        self.shared.hurry.begin();
+    }
+
     /// How long the child has said nothing.
     pub fn quiet_for(&self) -> Duration {
         self.shared.quiet_for()
@@ -167,6 +175,7 @@ impl Shared {
             started: Instant::now(),
             last_output: AtomicU64::new(0),
             is_moving: AtomicBool::new(false),
+            hurry: Hurry::default(),
             block: Mutex::new(None),
         }
     }
@@ -175,6 +184,10 @@ impl Shared {
     pub fn note_output(&self) {
         let elapsed = self.started.elapsed().as_millis();
         self.last_output.store(elapsed.try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub fn hurry(&self) -> &Hurry {
+        &self.hurry
     }
 
     pub fn set_moving(&self, is_moving: bool) {

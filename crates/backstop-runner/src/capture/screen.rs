@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::termios::tcgetwinsize;
 
-use super::outlet::Outlet;
+use super::outlet::{Hurry, Outlet};
 use super::tracker::{Damage, Tracker};
 
 /// A terminal that a live block is shown on.
@@ -57,9 +57,9 @@ impl Shown {
 }
 
 impl Screen {
-    pub fn new(terminal: LiveTerminal) -> Self {
+    pub fn new(terminal: LiveTerminal, hurry: Hurry) -> Self {
         Self {
-            terminal: Outlet::new(Some(terminal.0)),
+            terminal: Outlet::new(Some(terminal.0), hurry),
             tracker: Tracker::default(),
             wanted: Vec::new(),
             is_entered: true,

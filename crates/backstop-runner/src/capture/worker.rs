@@ -67,13 +67,14 @@ impl Worker {
     ) -> Result<Self, BadPattern> {
         let matcher = Matcher::new(setup.wanted)?;
         let stream = || Stream { pipe: None, is_large: false, window: Window::new() };
+        let display = Display::new(setup.sinks, setup.live, shared.hurry());
         Ok(Self {
             orders,
             woken,
             shared,
             streams: [stream(), stream()],
             iteration: None,
-            display: Display::new(setup.sinks, setup.live),
+            display,
             log: LogWriter::new(setup.output_folder, Limits::USUAL),
             listener: Listener { matcher, scanner: DirectiveScanner::new(), events },
         })
@@ -335,7 +336,7 @@ fn enlarge(pipe: &OwnedFd) {
 #[cfg(not(target_os = "linux"))]
 fn enlarge(_pipe: &OwnedFd) {}
 
-fn rounded_up(time: Duration) -> Timespec {
+pub(super) fn rounded_up(time: Duration) -> Timespec {
     Timespec {
         tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: time.subsec_nanos().into(),

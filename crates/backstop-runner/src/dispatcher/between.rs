@@ -144,7 +144,7 @@ impl Dispatcher {
         }
         let verdict = self.decide();
         if RunStatus::after(verdict).is_halted() || self.ordered.is_some() {
-            let proven = if verdict == Verdict::Complete { self.verify().await } else { None };
+            let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
             let decision = self.judge(proven);
             return Ok(self.end_of(decision));
         }

@@ -19,10 +19,10 @@ impl Dispatcher {
         is_ending: bool,
     ) -> Result<Summary, RunError> {
         self.pump.finish();
-        let mut give_up_at = None;
+        let (mut give_up_at, mut hurried) = (None, false);
         loop {
             let halts = RunStatus::after(self.decide()).is_halted();
-            if self.ordered == Some(Order::KillNow) {
+            if self.ordered == Some(Order::KillNow) && !hurried {
                 give_up_at = Some(self.timers.active());
             } else if is_ending || halts || self.ordered.is_some() {
                 give_up_at.get_or_insert(self.timers.active() + PATIENCE);
@@ -37,12 +37,21 @@ impl Dispatcher {
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),
                 Happening::Due if give_up_at.is_some_and(|at| self.timers.active() >= at) => {
-                    let detail = format!(
-                        "the end of iteration {iteration}: the terminal took no more output"
+                    if hurried {
+                        // Something that can't be written without waiting for it, such as a socket.
+                        let detail = format!("the end of iteration {iteration}: nobody took it");
+                        self.note(Note::LeftOut, detail);
+                        return Ok(Summary::default());
+                    }
+                    hurried = true;
+                    self.pump.hurry();
+                    give_up_at = Some(self.timers.active() + PATIENCE);
+                    let warning = format!(
+                        "the end of iteration {iteration} is not shown: the terminal took no more \
+                         output; `backstop logs {}` has it",
+                        self.run
                     );
-                    self.note(Note::LeftOut, detail.clone());
-                    self.remark(&Remark::Warning(format!("not shown and not kept: {detail}")));
-                    return Ok(Summary::default());
+                    self.remark(&Remark::Warning(warning));
                 }
                 Happening::Due | Happening::Exited(_) => {}
             }

@@ -116,7 +116,7 @@ impl Dispatcher {
     }
 }
 
-fn lost_lease(error: StoreError) -> RunError {
+pub(super) fn lost_lease(error: StoreError) -> RunError {
     match error {
         fenced @ StoreError::Fenced { .. } => RunError::LeaseLost(fenced),
         other => RunError::Store(Arc::new(other)),

@@ -13,6 +13,7 @@ use backstop_core::event::{
 use backstop_core::time::millis;
 
 use super::ending::{Ending, Step};
+use super::happening::lost_lease;
 use super::idle::Idle;
 use super::settings;
 use super::{Dispatcher, Happening, Order, RunError};
@@ -289,8 +290,8 @@ impl Dispatcher {
             }
             self.take(error);
         }
-        self.look_around().await;
-        let proven = self.verify().await;
+        self.look_around().await?;
+        let proven = self.verify().await?;
         self.take(finished);
         Ok(self.judge(proven))
     }
@@ -320,18 +321,18 @@ impl Dispatcher {
     }
 
     /// Looks at the world after an iteration: progress, probes.
-    async fn look_around(&mut self) {
+    async fn look_around(&mut self) -> Result<(), RunError> {
         if self.has_baseline {
             let made = self.progress.measure().await;
             self.take_all(made);
             self.warn_of(|run| run.progress.warnings());
         }
-        self.ask_probes().await;
+        self.ask_probes().await
     }
 
     /// Asks all probes. Scripts may take their time, so orders are heard meanwhile, and whoever
     /// wants the run to end at once waits for none.
-    pub(super) async fn ask_probes(&mut self) {
+    pub(super) async fn ask_probes(&mut self) -> Result<(), RunError> {
         self.probes.want_all();
         while self.ordered < Some(Order::Kill) {
             tokio::select! {
@@ -341,12 +342,15 @@ impl Dispatcher {
                 }
                 signal = self.signals.next() => self.signalled(signal).await,
                 Some(request) = self.requests.recv() => self.answer(request).await,
+                failure = self.journal.failed() => return Err(RunError::Store(failure)),
+                Some(lost) = self.lease_lost.recv() => return Err(lost_lease(lost)),
             }
         }
         if self.ordered >= Some(Order::Kill) {
             self.probes.give_up();
         }
         self.warn_of(|run| run.probes.warnings());
+        Ok(())
     }
 
     pub(super) fn warn_of(&mut self, warnings: impl FnOnce(&mut Self) -> Vec<String>) {

@@ -20,6 +20,12 @@ pub(crate) struct Seen {
     decision_seq: u64,
 }
 
+impl Seen {
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        self.verdict
+    }
+}
+
 impl Dispatcher {
     /// Takes in something that happened now: facts, journal, those who watch. Answers with its
     /// sequence number.

@@ -1,5 +1,6 @@
 //! Completion is proven: what the agent itself can say counts only if the verification passes.
 
+use std::future::Future;
 use std::time::Duration;
 
 use backstop_core::condition::Condition;
@@ -7,17 +8,19 @@ use backstop_core::decision::Decision;
 use backstop_core::event::{Note, VerificationOutcome};
 use backstop_core::verdict::Verdict;
 
-use super::{Dispatcher, Order};
+use tokio::sync::oneshot;
+
+use super::{Dispatcher, Happening, Order, RunError};
 use crate::report::{Phase, Remark};
 use crate::verify;
 
 impl Dispatcher {
     /// Before the first iteration: a loop whose work is done already runs nothing. Nothing is
     /// verified unless somebody claims to be done.
-    pub(super) async fn first_judgement(&mut self) -> Decision {
+    pub(super) async fn first_judgement(&mut self) -> Result<Decision, RunError> {
         let verdict = self.engine.decide(self.clock.now()).verdict;
-        let proven = if verdict == Verdict::Complete { self.verify().await } else { None };
-        self.judge(proven)
+        let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
+        Ok(self.judge(proven))
     }
 
     /// Decides, and refuses claims that were not proven. The decision is journalled.
@@ -67,45 +70,66 @@ impl Dispatcher {
     }
 
     /// Runs the verification; none where there is none, or where the run is being ended at once.
-    pub(super) async fn verify(&mut self) -> Option<VerificationOutcome> {
-        let settings = self.engine.policy().settings.verify.clone()?;
+    pub(super) async fn verify(&mut self) -> Result<Option<VerificationOutcome>, RunError> {
+        let Some(settings) = self.engine.policy().settings.verify.clone() else { return Ok(None) };
         if self.ordered >= Some(Order::Kill) {
-            return None;
+            return Ok(None);
         }
         self.phase = Phase::Verifying;
         let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
         let environment = self.environment();
-        let (cancel, cancelled) = tokio::sync::oneshot::channel::<()>();
-        let mut cancel = Some(cancel);
+        let (cancel, cancelled) = oneshot::channel::<()>();
         let verification = verify::verify(&settings, &tree, &cwd, &environment, async {
             // Who drops the sender wants nothing cancelled.
             if cancelled.await.is_err() {
                 std::future::pending::<()>().await;
             }
         });
-        let mut verification = Box::pin(verification);
-        let ended = loop {
-            tokio::select! {
-                ended = &mut verification => break ended,
-                signal = self.signals.next() => self.signalled(signal).await,
-                Some(request) = self.requests.recv() => self.answer(request).await,
-            }
-            if self.ordered >= Some(Order::Kill)
-                && let Some(cancel) = cancel.take()
-            {
-                let _ = cancel.send(());
-            }
-        };
-        drop(verification);
+        let ended = self.hear_beside(verification, cancel).await?;
         self.end_leftovers(Duration::ZERO).await;
-        let ended = ended?;
+        let Some(ended) = ended else { return Ok(None) };
         let outcome = ended.outcome;
         self.verification = Some(match &ended.detail {
             Some(detail) => format!("{}: {detail}", words(outcome)),
             None => words(outcome).to_owned(),
         });
         self.take(ended);
-        Some(outcome)
+        Ok(Some(outcome))
+    }
+
+    /// Hears everything while something is done beside the loop. It may finish, as an iteration
+    /// may; a person who wants the run to end at once, or a new decision to end it hard, cancels it.
+    async fn hear_beside<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        cancel: oneshot::Sender<()>,
+    ) -> Result<T, RunError> {
+        let is_hard = |verdict| matches!(verdict, Verdict::Kill | Verdict::Fail);
+        let was_hard = is_hard(self.decide());
+        let mut cancel = Some(cancel);
+        let mut work = std::pin::pin!(work);
+        loop {
+            let happening = tokio::select! {
+                done = &mut work => return Ok(done),
+                happening = self.next(None, None) => happening?,
+            };
+            match happening {
+                Happening::Asked(request) => self.answer(request).await,
+                Happening::Signalled(signal) => self.signalled(signal).await,
+                Happening::Answered(answers) => self.take_all(answers),
+                Happening::Captured(captured) => {
+                    self.heard(captured).await;
+                }
+                Happening::Due | Happening::Exited(_) => {}
+            }
+            let is_hard_now = is_hard(self.decide()) && !was_hard;
+            if (is_hard_now || self.ordered >= Some(Order::Kill))
+                && let Some(cancel) = cancel.take()
+            {
+                // It may have ended by itself just now.
+                let _ = cancel.send(());
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use backstop_core::event::{EventKind, Note, Raised, Signal, SignalKind};
 use backstop_core::policy::Raisable;
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
+use tokio::sync::oneshot;
 
 use super::settings::{self, LoopTimes};
 use super::{Dispatcher, Order};
@@ -15,11 +16,40 @@ use crate::socket::{Order as Wish, Reply, Request, Source, What, may_report};
 
 impl Dispatcher {
     /// Answers a request at once; whoever asked waits for the disk.
+    ///
+    /// Those that have gathered meanwhile are answered with it, as long as nothing changes what is
+    /// to be done: looking at every other source in between takes longer than the answers do. Who
+    /// reported something is told what is decided after all of it.
     pub(super) async fn answer(&mut self, request: Request) {
+        let before = (self.seen.verdict(), self.ordered);
+        let mut next = Some(request);
+        let mut reporters = Vec::new();
+        for taken in 1..=TOGETHER {
+            let Some(request) = next.take() else { break };
+            reporters.extend(self.answer_one(request).await);
+            if taken < TOGETHER && (self.seen.verdict(), self.ordered) == before {
+                next = self.requests.try_recv().ok();
+            }
+        }
+        if reporters.is_empty() {
+            return;
+        }
+        let answer = self.decided_now(Some(self.seq));
+        for reply in reporters {
+            // Who asked may have gone; what was asked for stands.
+            let _ = reply.send(answer.clone());
+        }
+    }
+
+    /// Answers, or leaves it to the caller to tell a reporter what was decided.
+    async fn answer_one(&mut self, request: Request) -> Option<oneshot::Sender<Reply>> {
         self.journal.room().await;
         let Request { from, what, reply } = request;
         let answer = match what {
-            What::Event(event) => self.event(from, event.kind),
+            What::Event(event) => match self.event(from, event.kind) {
+                Ok(()) => return Some(reply),
+                Err(refused) => refused,
+            },
             What::Decision => self.decided_now(None),
             What::Refused(refusal) => {
                 self.refused_line(&refusal.message);
@@ -27,8 +57,8 @@ impl Dispatcher {
             }
             What::Order(order) => self.obey(order).await,
         };
-        // Who asked may have gone; what was asked for stands.
         let _ = reply.send(answer);
+        None
     }
 
     async fn obey(&mut self, order: Wish) -> Reply {
@@ -45,15 +75,16 @@ impl Dispatcher {
         }
     }
 
-    fn event(&mut self, from: Source, kind: EventKind) -> Reply {
+    fn event(&mut self, from: Source, kind: EventKind) -> Result<(), Reply> {
         if let Err(refusal) = may_report(&kind) {
             if from == Source::Child {
                 self.refused_line(&refusal.to_string());
             }
-            return Reply::error(refusal.to_string());
+            return Err(Reply::error(refusal.to_string()));
         }
-        let seq = self.reported(kind);
-        self.decided_now(Some(seq))
+        self.reported(kind);
+        self.decide();
+        Ok(())
     }
 
     /// The decision as it is now, once what led to it is on disk.
@@ -150,3 +181,6 @@ impl Dispatcher {
         .await;
     }
 }
+
+/// How many requests are answered before signals, limits and output are looked at again.
+const TOGETHER: usize = 64;

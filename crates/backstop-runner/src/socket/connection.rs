@@ -140,7 +140,17 @@ impl Connection {
 
     async fn write(&mut self, line: &str) -> io::Result<()> {
         let whole = format!("{line}\n");
-        tokio::time::timeout(PATIENCE, self.writing.write_all(whole.as_bytes()))
+        // Nearly always there is room, and then no timer is needed.
+        let taken = match self.writing.try_write(whole.as_bytes()) {
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        let rest = &whole.as_bytes()[taken..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        tokio::time::timeout(PATIENCE, self.writing.write_all(rest))
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }

@@ -44,9 +44,19 @@ async fn page(
     size: u32,
 ) -> Result<Vec<StoredEvent>, Fault> {
     let row = sqlx::query(
+        // Without a join, so that the order of the table is known to be the order that is wanted.
         "SELECT count(*) AS count, group_concat(checksum || ' ' || body, char(10)) AS lines, \
-             (SELECT seq FROM events WHERE run = ?1 ORDER BY seq DESC LIMIT 1) AS last \
-         FROM (SELECT body, checksum FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3)",
+             (SELECT seq FROM events \
+              WHERE place > (SELECT number << 36 FROM journals WHERE run = ?1) \
+                AND place < (SELECT (number + 1) << 36 FROM journals WHERE run = ?1) \
+              ORDER BY place DESC LIMIT 1) AS last, \
+             EXISTS (SELECT 1 FROM runs WHERE id = ?1) AS known, \
+             EXISTS (SELECT 1 FROM journals WHERE +run = ?1 \
+                 AND number = (SELECT number FROM journals WHERE run = ?1)) AS numbered \
+         FROM (SELECT body, checksum FROM events \
+               WHERE place > (SELECT (number << 36) + ?2 FROM journals WHERE run = ?1) \
+                 AND place < (SELECT (number + 1) << 36 FROM journals WHERE run = ?1) \
+               ORDER BY place LIMIT ?3)",
     )
     .bind(run.as_str())
     .bind(number(after))
@@ -54,6 +64,11 @@ async fn page(
     .fetch_one(connection)
     .await?;
     let (count, last): (u32, Option<i64>) = (row.try_get("count")?, row.try_get("last")?);
+    // The number is found by an index and seen again in its table: a damaged one would lead into
+    // another run's journal, or into none.
+    if row.try_get::<bool, _>("known")? && !row.try_get::<bool, _>("numbered")? {
+        return Err(Fault::of_damage(format!("the number of run {run}'s journal is damaged")));
+    }
     let lines: Option<&str> = row.try_get("lines")?;
     let mut events = Vec::with_capacity(count as usize);
     for (line, seq) in

@@ -91,7 +91,9 @@ const CANDIDATES: &str =
     concat!("SELECT id FROM runs WHERE ", is_old!(), " ORDER BY created_at, id");
 const MARK: &str = concat!("UPDATE runs SET pruned = 1 WHERE id = ?4 AND ", is_old!());
 const REMOVALS: &[&str] = &[
-    "DELETE FROM events WHERE run = ?1",
+    "DELETE FROM events \
+     WHERE place > (SELECT number << 36 FROM journals WHERE run = ?1) \
+       AND place < (SELECT (number + 1) << 36 FROM journals WHERE run = ?1)",
     "DELETE FROM snapshots WHERE run = ?1",
     "DELETE FROM inbox WHERE run = ?1",
 ];

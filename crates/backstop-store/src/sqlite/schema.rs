@@ -112,7 +112,10 @@ async fn migrate(connection: &mut SqliteConnection, place: &str) -> Result<(), S
 }
 
 /// In the order in which they are applied. Append only: what was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_runs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_runs.sql"),
+    include_str!("../../migrations/sqlite/0002_journal_order.sql"),
+];
 
 /// Marks a database as ours: the letters `bkst`.
 const APPLICATION: i64 = 0x626B_7374;
@@ -125,6 +128,42 @@ const MODE_PAUSE: Duration = Duration::from_millis(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn journals_of_the_first_version_are_kept() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        connection.execute(MIGRATIONS[0]).await.unwrap();
+        connection
+            .execute(
+                "INSERT INTO policies VALUES ('p', NULL, '{}', NULL, 'p', 'ann', 0);
+                 INSERT INTO runs VALUES ('B', 1, 1, '/', '[]', '{}', 'p', 'running', '{}', '{}', 1, 0);
+                 INSERT INTO runs VALUES ('A', 2, 2, '/', '[]', '{}', 'p', 'running', '{}', '{}', 1, 0);
+                 INSERT INTO events VALUES ('A', 1, 5, 'noted', 'a1', 7), ('B', 1, 5, 'noted', 'b1', 8),
+                     ('B', 2, 6, 'noted', 'b2', 9);",
+            )
+            .await
+            .unwrap();
+        for migration in &MIGRATIONS[1..] {
+            connection.execute(*migration).await.unwrap();
+        }
+        let rows = sqlx::query(
+            "SELECT place >> 36, place & 0xFFFFFFFFF, run, seq, body, checksum FROM events ORDER BY place",
+        );
+        let kept: Vec<(i64, i64, String, i64, String, i64)> = rows
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4), row.get(5)))
+            .collect();
+        let row = |number, seq, run: &str, body: &str, checksum| {
+            (number, seq, run.to_owned(), seq, body.to_owned(), checksum)
+        };
+        assert_eq!(
+            kept,
+            [row(1, 1, "B", "b1", 8), row(1, 2, "B", "b2", 9), row(2, 1, "A", "a1", 7)]
+        );
+    }
 
     #[test]
     fn old_libraries_are_refused() {

@@ -7,7 +7,9 @@
 mod adapter;
 mod excerpt;
 mod fault;
+mod framing;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 pub use excerpt::excerpt;
 pub use fault::{Fault, FaultKind};
+pub use framing::{Framer, without_escapes};

@@ -11,5 +11,5 @@ mod framing;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 pub use excerpt::excerpt;
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, from_category, from_status, recognise, reset_time};
 pub use framing::{Framer, without_escapes};

@@ -7,6 +7,7 @@ mod unwrapped;
 
 pub use category::{from_category, from_status};
 pub use reset::reset_time;
+pub(crate) use reset::unix_time;
 
 use backstop_core::event::{ErrorCategory, ErrorSeen, EventKind, Worker, WorkerStatus};
 use backstop_core::time::Timestamp;

@@ -1,7 +1,19 @@
 //! What can go wrong with an agent, whether trying again can help, and when.
 
+mod category;
+mod reset;
+mod table;
+mod unwrapped;
+
+pub use category::{from_category, from_status};
+pub use reset::reset_time;
+pub(crate) use reset::unix_time;
+
 use backstop_core::event::{ErrorCategory, ErrorSeen, EventKind, Worker, WorkerStatus};
 use backstop_core::time::Timestamp;
+
+use crate::Moment;
+use unwrapped::Unwrapped;
 
 /// Something failed: the agent itself, or the service behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +56,8 @@ pub enum FaultKind {
     Credits,
     /// A cap on spending that somebody set.
     SpendCap,
+    /// The machine has no disk or memory left.
+    Machine,
     /// Anything else.
     Other,
 }
@@ -62,9 +76,11 @@ impl FaultKind {
             | Self::Loop
             | Self::InvalidRequest
             | Self::Other => ErrorCategory::Recoverable,
-            Self::UnknownModel | Self::Authentication | Self::Credits | Self::SpendCap => {
-                ErrorCategory::Critical
-            }
+            Self::UnknownModel
+            | Self::Authentication
+            | Self::Credits
+            | Self::SpendCap
+            | Self::Machine => ErrorCategory::Critical,
         }
     }
 
@@ -104,3 +120,26 @@ impl Fault {
         }
     }
 }
+
+/// What an agent's error message says, if it is one that is known.
+///
+/// Only ever to be asked about what an agent prints where it prints its errors: a tool's output and
+/// the agent's own words quote such texts all the time.
+pub fn recognise(text: &str, moment: &Moment) -> Option<Fault> {
+    let unwrapped = Unwrapped::new(text);
+    let kind = table::kind_of(&unwrapped.clues)
+        .or_else(|| unwrapped.status.and_then(category::kind_of_status))?;
+    Some(unwrapped.into_fault(kind, moment))
+}
+
+impl Unwrapped<'_> {
+    fn into_fault(self, kind: FaultKind, moment: &Moment) -> Fault {
+        // The end of a context, say, is not a matter of time, whatever figures its message holds.
+        let waits = kind.category() == ErrorCategory::Transient || kind == FaultKind::SpendCap;
+        let retry_at = if waits { reset_time(&self.whole, moment) } else { None };
+        Fault { kind, message: self.message.into_owned(), retry_at }
+    }
+}
+
+#[cfg(test)]
+mod tests;

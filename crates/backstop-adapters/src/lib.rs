@@ -5,9 +5,13 @@
 //! what becomes of an event.
 
 mod adapter;
+mod claude;
 mod excerpt;
 mod fault;
+mod framing;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
+pub use claude::Claude;
 pub use excerpt::excerpt;
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, from_category, from_status, recognise, reset_time};
+pub use framing::{Framer, without_escapes};

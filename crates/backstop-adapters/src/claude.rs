@@ -1,0 +1,490 @@
+//! Claude Code: its streams, its single results, its session transcripts, and its plain words.
+
+mod arguments;
+mod calls;
+mod failing;
+mod meter;
+mod plain;
+mod quota;
+mod speaking;
+mod wire;
+
+use backstop_core::event::Action;
+use serde_json::value::RawValue;
+
+use crate::fault::{from_category, from_status, recognise};
+use crate::{
+    Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
+};
+use calls::Calls;
+use failing::Failing;
+use meter::Meter;
+use plain::Words;
+use speaking::Speaking;
+use wire::{Line, Message, StreamEvent};
+
+/// Reads what Claude Code writes in any of its formats; which one it is shows as it comes.
+#[derive(Debug, Default)]
+pub struct Claude {
+    launch: Launch,
+    meter: Meter,
+    calls: Calls,
+    failing: Failing,
+    speaking: Speaking,
+    /// It is a transcript as others export it.
+    exported: bool,
+    /// The message that streams at the moment.
+    streaming: String,
+    /// Lines that are no record, as long as there was none.
+    words: Words,
+    /// The end of the standard error.
+    complaints: Words,
+}
+
+/// One launch, as far as it has told.
+#[derive(Debug, Default)]
+struct Launch {
+    begun: bool,
+    initialised: bool,
+    session: String,
+    outcome: Option<Outcome>,
+    /// It works on after its result.
+    works_on: bool,
+    /// Records are of a transcript, which has no result.
+    transcript: bool,
+    /// The transcript is a sub-agent's own, where everything is a side chain.
+    side_file: bool,
+    /// How the latest message ended, should there be no result.
+    latest: Option<Outcome>,
+}
+
+impl Claude {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether it was a record of Claude Code.
+    fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> bool {
+        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else {
+            return false;
+        };
+        if let Some(lines) = &line.loglines {
+            self.exported = true;
+            // Nobody nests transcripts, so this is the one level of them.
+            for line in lines.iter().map(|raw: &&RawValue| serde_json::from_str(raw.get())) {
+                line.into_iter().for_each(|line| self.line(&line, moment, listener));
+            }
+            return true;
+        }
+        if line.kind.is_empty() {
+            return false;
+        }
+        self.line(&line, moment, listener);
+        true
+    }
+
+    fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        self.begin(line, listener);
+        if let Ok(at) = line.timestamp.parse() {
+            listener.hear(Heard::At(at));
+        }
+        if !matches!(&*line.kind, "assistant" | "result") {
+            self.failing.flush(listener);
+        }
+        match &*line.kind {
+            "assistant" => self.assistant(line, moment, listener),
+            "user" => self.user(line, listener),
+            "result" if is_result(line) => self.result(line, moment, listener),
+            "system" => self.system(line, listener),
+            "stream_event" => self.stream_event(line, listener),
+            "rate_limit_event" => {
+                let fault =
+                    line.rate_limit_info.0.as_ref().and_then(|it| quota::tell(it, listener));
+                if let Some(fault) = fault {
+                    self.failing.tell(fault, listener);
+                }
+            }
+            "error" => self.bare_error(line, moment, listener),
+            "conversation_reset" => self.meter.reset(),
+            _ => {}
+        }
+    }
+
+    /// Notices that a record belongs to another launch than those before.
+    fn begin(&mut self, line: &Line<'_>, listener: &mut dyn Listener) {
+        let launch = &self.launch;
+        let transcript = !line.transcript_id.is_empty() || self.exported;
+        let session = if transcript { &line.transcript_id } else { &line.session_id };
+        let ended = launch.outcome.is_some() && !launch.works_on;
+        let initialises = &*line.kind == "system" && &*line.subtype == "init";
+        let another = !launch.begun
+            || (!transcript
+                && !session.is_empty()
+                && !launch.session.is_empty()
+                && launch.session != **session)
+            // In one process, every turn begins like a launch, but only after what it works on.
+            || (initialises && (ended || (launch.initialised && launch.outcome.is_none())))
+            || (&*line.kind == "result"
+                && ended
+                && is_result(line)
+                && !self.meter.is_running(line, session));
+        if another {
+            self.end_launch(listener);
+            self.launch = Launch { begun: true, ..Launch::default() };
+            listener.hear(Heard::Launched);
+        }
+        let launch = &mut self.launch;
+        if launch.session.is_empty() {
+            launch.session = session.to_string();
+        }
+        if matches!(&*line.kind, "assistant" | "user") {
+            if transcript && !launch.transcript {
+                launch.side_file = line.sidechain.0;
+            }
+            launch.transcript |= transcript;
+        }
+        let works = match &*line.kind {
+            "assistant" | "user" | "stream_event" => true,
+            "system" => line.subtype.starts_with("task_"),
+            _ => false,
+        };
+        launch.works_on |= works && launch.outcome.is_some();
+        if initialises {
+            launch.initialised = true;
+            // The next turn of the same process.
+            if launch.works_on {
+                launch.works_on = false;
+                launch.outcome = None;
+            }
+        }
+    }
+
+    fn end_launch(&mut self, listener: &mut dyn Listener) {
+        self.speaking.end_turn(listener);
+        self.calls.finish(listener);
+        self.failing.went_on(listener);
+        if self.launch.begun && self.launch.outcome.is_none() && !self.launch.transcript {
+            listener.hear(Heard::Ended(Outcome::CutOff));
+        }
+    }
+
+    fn assistant(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        let Some(message) = &line.message.0 else { return };
+        let main_loop = self.is_main_loop(line);
+        let flagged = line.api_error.0 || line.transcript_api_error.0;
+        if flagged || !line.error.category.is_empty() || &*message.model == "<synthetic>" {
+            self.synthetic(line, message, flagged, moment, listener);
+            return;
+        }
+        if let Some(counts) = message.usage.0 {
+            self.meter.message(&message.id, &message.model, main_loop, counts, listener);
+        }
+        if main_loop {
+            self.failing.went_on(listener);
+            if let Some(previous) = self.speaking.begin_turn(&message.id, listener) {
+                self.calls.gone_on(&previous, listener);
+            }
+            self.launch.latest =
+                (&*message.stop_reason == "end_turn").then_some(Outcome::Succeeded);
+        }
+        if let wire::Content::Text(text) = &message.content
+            && main_loop
+        {
+            self.speaking.say(text, listener);
+        }
+        for block in message.content.blocks() {
+            match &*block.kind {
+                "text" if main_loop => self.speaking.say(&block.text, listener),
+                "tool_use" => {
+                    if main_loop {
+                        self.speaking.act();
+                    }
+                    self.calls.call(&message.id, block, listener);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A message that the program wrote itself, mostly to tell of a failure.
+    fn synthetic(
+        &mut self,
+        line: &Line<'_>,
+        message: &Message<'_>,
+        flagged: bool,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) {
+        let text = message.content.text();
+        let category = &*line.error.category;
+        let status = line.transcript_api_status.status().or(line.api_status.status());
+        let known = status
+            .and_then(|status| from_status(status, &text, moment))
+            .or_else(|| recognise(&text, moment));
+        let fault = match known {
+            Some(fault) => fault,
+            None if flagged || !category.is_empty() => {
+                Fault::new(from_category(category).unwrap_or(FaultKind::Other), text)
+            }
+            None => return,
+        };
+        if self.is_main_loop(line) {
+            self.launch.latest = Some(Outcome::Failed);
+            self.failing.hold(fault);
+        } else {
+            // A sub-agent's failure is for the main loop to deal with.
+            listener.hear(Heard::Shown(Shown::Error(&fault.message)));
+        }
+    }
+
+    fn user(&mut self, line: &Line<'_>, listener: &mut dyn Listener) {
+        let Some(message) = &line.message.0 else { return };
+        let blocks = message.content.blocks();
+        let mut answers = blocks.iter().filter(|block| &*block.kind == "tool_result").peekable();
+        if answers.peek().is_some() {
+            answers.for_each(|block| self.calls.returned(block, listener));
+            return;
+        }
+        let text = message.content.text();
+        let genuine = self.launch.transcript
+            && self.is_main_loop(line)
+            && !line.meta.0
+            && !line.compact_summary.0
+            && !text.trim().is_empty()
+            && !NOT_BY_PEOPLE.iter().any(|start| text.trim_start().starts_with(start));
+        if genuine {
+            self.speaking.end_turn(listener);
+            listener.hear(Heard::Event(action("user", &text).into()));
+        }
+    }
+
+    fn result(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        self.speaking.end_turn(listener);
+        self.calls.finish(listener);
+        let session = std::mem::take(&mut self.launch.session);
+        self.meter.result(line, &session, listener);
+        self.launch.session = session;
+        // Samples of the oldest versions leave the subtype out.
+        let subtype_is_fine = matches!(&*line.subtype, "success" | "");
+        let outcome = if subtype_is_fine && !line.is_error.0 {
+            self.failing.went_on(listener);
+            self.speaking.conclude(&line.result, listener);
+            Outcome::Succeeded
+        } else {
+            self.failing.tell(failure(line, moment), listener);
+            self.speaking.forget();
+            Outcome::Failed
+        };
+        self.launch.outcome = Some(outcome);
+        self.launch.works_on = false;
+        listener.hear(Heard::Ended(outcome));
+    }
+
+    fn system(&mut self, line: &Line<'_>, listener: &mut dyn Listener) {
+        let notice = match &*line.subtype {
+            "init" => {
+                self.meter.window.start(&line.model);
+                if line.model.is_empty() {
+                    return;
+                }
+                format!("model {}", &*line.model)
+            }
+            "compact_boundary" => {
+                self.speaking.end_turn(listener);
+                listener.hear(Heard::Event(action("compaction", "compaction").into()));
+                "the context was compacted".to_owned()
+            }
+            // The program tries again by itself: only when it gives up has anything failed.
+            "api_retry" => format!(
+                "retry {} of {} in {} s: {}",
+                line.attempt.count(),
+                line.max_retries.count(),
+                line.retry_delay_ms.count().div_ceil(1000),
+                if line.error.category.is_empty() { "connection" } else { &line.error.category },
+            ),
+            "api_error" => format!("retry after an error: {}", &*line.error.message),
+            "permission_denied" => format!("permission denied: {}", &*line.tool_name),
+            "informational" => line.content.to_string(),
+            _ => return,
+        };
+        listener.hear(Heard::Shown(Shown::Notice(&crate::excerpt(&notice))));
+    }
+
+    fn stream_event(&mut self, line: &Line<'_>, listener: &mut dyn Listener) {
+        let Some(StreamEvent { kind, message, usage }) = &line.event.0 else { return };
+        let main_loop = self.is_main_loop(line);
+        match (&**kind, &message.0) {
+            ("message_start", Some(message)) => {
+                self.streaming = message.id.to_string();
+                if let Some(counts) = message.usage.0 {
+                    self.meter.message(&message.id, &message.model, main_loop, counts, listener);
+                }
+            }
+            ("message_delta", _) => {
+                if let Some(counts) = usage.0 {
+                    let id = std::mem::take(&mut self.streaming);
+                    self.meter.message(&id, "", main_loop, counts, listener);
+                    self.streaming = id;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An error of the API where a result was expected.
+    fn bare_error(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        let (category, message) = (&*line.error.category, &*line.error.message);
+        let text = if message.is_empty() { category } else { message };
+        let status = line.error.status.status();
+        let fault = status
+            .and_then(|status| from_status(status, text, moment))
+            .or_else(|| recognise(text, moment))
+            .unwrap_or_else(|| {
+                Fault::new(from_category(category).unwrap_or(FaultKind::Other), text)
+            });
+        self.failing.tell(fault, listener);
+        self.launch.outcome = Some(Outcome::Failed);
+        listener.hear(Heard::Ended(Outcome::Failed));
+    }
+
+    fn is_main_loop(&self, line: &Line<'_>) -> bool {
+        line.parent_tool_use_id.is_empty() && (!line.sidechain.0 || self.launch.side_file)
+    }
+
+    /// There was no record at all: the output is the agent's words, or what went wrong.
+    fn plain_words(
+        &mut self,
+        exit: Option<Exit>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        let failed = exit.is_some_and(|exit| !exit.succeeded());
+        let suspect = if failed { Some(self.words.text()) } else { self.words.only_line() };
+        if let Some(fault) = suspect.and_then(|text| recognise(text, moment)) {
+            self.failing.tell(fault, listener);
+            return Outcome::Failed;
+        }
+        let words = self.words.text();
+        if words.is_empty() {
+            return if failed { Outcome::Failed } else { Outcome::CutOff };
+        }
+        listener.hear(Heard::Said(Voice::Result, words));
+        if failed { Outcome::Failed } else { Outcome::Succeeded }
+    }
+
+    /// Only the standard error can say why there was no result.
+    fn complain(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        let lines = self.complaints.text().lines().rev();
+        if let Some(fault) = lines.take(20).find_map(|line| recognise(line, moment)) {
+            self.failing.tell(fault, listener);
+        }
+    }
+}
+
+impl Adapter for Claude {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        match record {
+            Record::Json(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                if self.json(&text, moment, listener) {
+                    self.words.clear();
+                } else if !self.launch.begun {
+                    self.words.push(&text);
+                }
+            }
+            Record::Text(line) => {
+                if !self.launch.begun {
+                    self.words.push(line);
+                    listener.hear(Heard::Shown(Shown::Text(line)));
+                }
+            }
+        }
+    }
+
+    fn error_line(&mut self, line: &str, _moment: &Moment, _listener: &mut dyn Listener) {
+        self.complaints.push(line);
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        self.speaking.end_turn(listener);
+        self.calls.finish(listener);
+        self.failing.flush(listener);
+        let failed = exit.is_some_and(|exit| !exit.succeeded());
+        let outcome = if !self.launch.begun {
+            self.plain_words(exit, moment, listener)
+        } else if self.launch.transcript && self.launch.outcome.is_none() {
+            self.launch.latest.unwrap_or(Outcome::CutOff)
+        } else {
+            self.launch.outcome.filter(|_| !self.launch.works_on).unwrap_or(Outcome::CutOff)
+        };
+        if failed && outcome != Outcome::Succeeded {
+            self.complain(moment, listener);
+        }
+        // A bad exit after a good result: something went wrong on the way out. Being ended from
+        // outside, by a signal, takes nothing away from the result.
+        let own = exit.and_then(|exit| exit.code).is_some_and(|code| (1..128).contains(&code));
+        if own && outcome == Outcome::Succeeded { Outcome::Failed } else { outcome }
+    }
+}
+
+fn is_result(line: &Line<'_>) -> bool {
+    !line.subtype.is_empty() || line.duration_ms.is_known() || line.total_cost_usd.is_known()
+}
+
+/// Why a result is none.
+fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
+    let mut message = line.result.to_string();
+    if message.trim().is_empty() {
+        let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
+        message = errors.join("\n");
+    }
+    if message.trim().is_empty() {
+        message = line.subtype.to_string();
+    }
+    let by_cap = match (&*line.subtype, &*line.terminal_reason) {
+        ("error_max_turns", _) | (_, "max_turns") => Some(FaultKind::TurnLimit),
+        ("error_max_budget_usd", _) | (_, "budget_exhausted") => Some(FaultKind::BudgetLimit),
+        (_, "prompt_too_long") => Some(FaultKind::ContextFull),
+        _ => None,
+    };
+    if let Some(kind) = by_cap {
+        return Fault::new(kind, message);
+    }
+    let status = line.api_status.status();
+    status
+        .and_then(|status| from_status(status, &message, moment))
+        .or_else(|| recognise(&message, moment))
+        .unwrap_or_else(|| {
+            let kind = match &*line.terminal_reason {
+                "api_error" | "model_error" => FaultKind::Server,
+                "blocking_limit" => FaultKind::RateLimited,
+                "rapid_refill_breaker" => FaultKind::ContextFull,
+                _ => FaultKind::Other,
+            };
+            Fault::new(kind, crate::excerpt(&message))
+        })
+}
+
+fn action(kind: &str, signature: &str) -> Action {
+    let signature = crate::excerpt(signature).into_owned();
+    Action { signature, kind: kind.to_owned(), result_signature: None }
+}
+
+/// How texts begin that stand in the place of a person's and are written by the program.
+const NOT_BY_PEOPLE: [&str; 7] = [
+    "<command-",
+    "<local-command-",
+    "<system-reminder>",
+    "<task-notification>",
+    "<bash-",
+    "Caveat: ",
+    "[Request interrupted",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! What a launch has used: counted live, message by message, and put right by its result.
+
+mod context;
+mod tokens;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use backstop_core::event::UsageBasis;
+
+use super::wire::{Counts, Line};
+use crate::{Heard, Listener};
+use context::Window;
+use tokens::Tokens;
+
+/// Counts tokens and money of one launch after another.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    messages: Seen,
+    /// The main loop's messages since the last result.
+    main: Tokens,
+    /// All messages since the last result, sub-agents' too.
+    all: Tokens,
+    /// What the last result said, and of which session.
+    last: Option<(String, Claim)>,
+    pub window: Window,
+}
+
+/// What a result says of its process so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Claim {
+    /// What all models have used; older versions do not say.
+    models: Option<Tokens>,
+    cost: Option<f64>,
+}
+
+impl Claim {
+    fn of(line: &Line<'_>) -> Self {
+        let models = line.model_usage.0.iter().flat_map(BTreeMap::values);
+        let counts = models.filter_map(|counts| counts.0).map(Tokens::from);
+        let total = counts.fold(Tokens::default(), Tokens::plus);
+        let costs = [line.total_cost_usd, line.cost_usd, line.total_cost];
+        Self {
+            models: (!total.is_nothing()).then_some(total),
+            cost: costs.iter().find_map(|cost| cost.amount()),
+        }
+    }
+}
+
+impl Meter {
+    /// A message tells its usage. Several records share one message and repeat it; only its output
+    /// can grow from one to the next.
+    pub fn message(
+        &mut self,
+        id: &str,
+        model: &str,
+        main_loop: bool,
+        counts: Counts,
+        listener: &mut dyn Listener,
+    ) {
+        let tokens = Tokens::from(counts);
+        if id.is_empty() || tokens.is_nothing() {
+            return;
+        }
+        let more = self.messages.news(id, tokens);
+        if more.is_nothing() {
+            return;
+        }
+        self.all = self.all.plus(more);
+        if main_loop {
+            self.main = self.main.plus(more);
+        }
+        listener.hear(Heard::Event(more.usage(None, Some(model), UsageBasis::Live).into()));
+        if main_loop && more.taken_in() > 0 {
+            self.window.fill(model, tokens.taken_in(), listener);
+        }
+    }
+
+    /// The result's figures stand in the place of the live ones.
+    pub fn result(&mut self, line: &Line<'_>, session: &str, listener: &mut dyn Listener) {
+        let claim = Claim::of(line);
+        let before = self.goes_on(claim, session);
+        let (main, all) = (std::mem::take(&mut self.main), std::mem::take(&mut self.all));
+        let usage = line.usage.0.map(Tokens::from).filter(|usage| !usage.is_nothing());
+        let mut cost = claim.cost;
+        if let (Some(now), Some(then)) = (cost, before.and_then(|before| before.cost)) {
+            cost = Some((now - then).max(0.0));
+        }
+        let tokens = match (claim.models, before.and_then(|before| before.models)) {
+            (Some(now), Some(then)) => now.minus(then),
+            (Some(now), None) => now,
+            // Older versions give the last call's input or twice all of it, so only the output is
+            // taken from them; where no message was seen there is nothing better.
+            (None, _) => match usage {
+                Some(usage) if main.taken_in() > 0 => Tokens { output: usage.output, ..main },
+                Some(usage) => usage,
+                None => main,
+            },
+        };
+        // After a crash the result may be all zeros, and the messages are all that is known.
+        let blank = claim.models.is_none() && usage.is_none() && claim.cost.unwrap_or(0.0) == 0.0;
+        let (tokens, cost) = if blank && !all.is_nothing() { (all, None) } else { (tokens, cost) };
+        self.last = Some((session.to_owned(), claim));
+        listener.hear(Heard::Event(tokens.usage(cost, None, UsageBasis::Final).into()));
+        if let Some(models) = &line.model_usage.0 {
+            self.window.learn(models, listener);
+        }
+    }
+
+    /// Whether this result's figures go on from those of the last one, as those of one process do.
+    pub fn is_running(&self, line: &Line<'_>, session: &str) -> bool {
+        self.goes_on(Claim::of(line), session).is_some()
+    }
+
+    /// The conversation was cleared: totals begin anew.
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+
+    /// The last claim, if this one contains it: same session, nothing falls, and what was added has
+    /// room for the messages seen since. A process that resumes the session begins at nothing, so
+    /// its total has room for its own messages only.
+    fn goes_on(&self, claim: Claim, session: &str) -> Option<Claim> {
+        let (of, last) = self.last.as_ref()?;
+        if of != session || claim.cost < last.cost {
+            return None;
+        }
+        match (claim.models, last.models) {
+            (Some(now), Some(then)) => {
+                let room = now.minus(then).taken_in();
+                let enough = room.saturating_mul(10) >= self.all.taken_in().saturating_mul(9);
+                (now.covers(then) && enough).then_some(*last)
+            }
+            (None, Some(_)) => None,
+            (_, None) => Some(*last),
+        }
+    }
+}
+
+/// The newest messages, by a hash of their ids, and the output that was counted for each.
+#[derive(Debug, Default)]
+struct Seen {
+    outputs: BTreeMap<u64, u64>,
+    order: VecDeque<u64>,
+}
+
+impl Seen {
+    /// What of the usage has not been counted yet.
+    fn news(&mut self, id: &str, tokens: Tokens) -> Tokens {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(output) = self.outputs.get_mut(&key) {
+            let more = tokens.output.saturating_sub(*output);
+            *output += more;
+            return Tokens { output: more, ..Tokens::default() };
+        }
+        if self.order.len() >= MOST_MESSAGES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.outputs.remove(&oldest);
+        }
+        self.order.push_back(key);
+        self.outputs.insert(key, tokens.output);
+        tokens
+    }
+}
+
+/// The records of a message come close to one another.
+const MOST_MESSAGES: usize = 4096;

@@ -1,0 +1,38 @@
+//! Output without a format: the agent's words, and nothing else.
+
+/// The latest lines of a text, in bounded memory.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    text: String,
+}
+
+impl Words {
+    pub fn push(&mut self, line: &str) {
+        if self.text.len() + line.len() > 2 * KEPT {
+            let start = self.text.len().saturating_sub(KEPT);
+            self.text.drain(..self.text.ceil_char_boundary(start));
+        }
+        let start = line.ceil_char_boundary(line.len().saturating_sub(KEPT));
+        self.text.push_str(&line[start..]);
+        self.text.push('\n');
+    }
+
+    pub fn clear(&mut self) {
+        self.text = String::new();
+    }
+
+    pub fn text(&self) -> &str {
+        self.text.trim()
+    }
+
+    /// The one line that this is, if it is short enough for an error message.
+    pub fn only_line(&self) -> Option<&str> {
+        let text = self.text();
+        let short = !text.is_empty() && text.len() <= LONGEST_ERROR && !text.contains('\n');
+        short.then_some(text)
+    }
+}
+
+/// What an agent says last counts most.
+const KEPT: usize = 1024 * 1024;
+const LONGEST_ERROR: usize = 240;

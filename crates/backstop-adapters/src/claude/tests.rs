@@ -1,0 +1,5 @@
+mod fixtures;
+mod told;
+mod traps;
+
+use told::{Told, told};

@@ -1,0 +1,358 @@
+//! What has misled readers of these streams before.
+
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::told::moment;
+use super::{Told, told};
+use crate::{Adapter, Claude, FaultKind, Heard, Outcome, Record};
+
+fn lines(lines: &[&str]) -> Told {
+    told(lines.join("\n").as_bytes(), None)
+}
+
+const INIT: &str =
+    r#"{"type":"system","subtype":"init","session_id":"s1","model":"claude-opus-4-5"}"#;
+const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s1","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":40,"cache_read_input_tokens":9},"duration_ms":1}"#;
+
+fn assistant(id: &str, content: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","session_id":"s1","parent_tool_use_id":null,"message":{{"id":"{id}","model":"claude-opus-4-5","content":[{content}],"usage":{{"input_tokens":10,"cache_creation_input_tokens":100,"cache_read_input_tokens":1000,"output_tokens":2}}}}}}"#
+    )
+}
+
+fn call(id: &str, command: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{command}"}}}}"#)
+}
+
+fn answer(id: &str, text: &str, is_error: bool) -> String {
+    let text = serde_json::Value::from(text);
+    format!(
+        r#"{{"type":"user","session_id":"s1","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":{text},"is_error":{is_error}}}]}}}}"#
+    )
+}
+
+#[test]
+fn order_of_keys_and_blanks_do_not_matter() {
+    let odd = r#"  { "usage" : {"output_tokens": 3}, "is_error" : false , "result":"Done." , "subtype" : "success", "type" : "result" }"#;
+    let told = lines(&[odd]);
+    assert_eq!(told.outcome, Some(Outcome::Succeeded));
+    assert_eq!(told.results, ["Done."]);
+    assert_eq!(told.tokens(), [0, 3, 0, 0]);
+}
+
+#[test]
+fn records_of_one_message_count_once() {
+    let text = assistant("m1", r#"{"type":"text","text":"I look."}"#);
+    let told =
+        lines(&[INIT, &text, &assistant("m1", &call("t1", "ls")), &answer("t1", "a\nb", false)]);
+    assert_eq!(told.tokens(), [10, 2, 1000, 100]);
+    assert_eq!(told.contexts, [(1110, 200_000)]);
+    let action = |kind: &str, what: &str, result: &str| {
+        (kind.to_owned(), what.to_owned(), Some(result.to_owned()))
+    };
+    assert_eq!(told.actions, [action("action", r#"Bash {"command":"ls"}"#, "a\nb")]);
+    assert_eq!(told.calls, ["Bash ls"]);
+    assert_eq!(told.assistant, ["I look."]);
+    assert_eq!(told.outcome, Some(Outcome::CutOff));
+}
+
+#[test]
+fn without_totals_of_models_the_messages_and_the_output_count() {
+    let told = lines(&[INIT, &assistant("m1", ""), &assistant("m2", ""), DONE]);
+    assert_eq!(told.tokens(), [20, 40, 2000, 200]);
+    assert_eq!(told.cost(), Some(0.5));
+}
+
+#[test]
+fn sub_agents_act_and_use_tokens_but_do_not_speak() {
+    let sub = assistant("m2", &format!(r#"{{"type":"text","text":"sub"}},{}"#, call("t2", "ls")))
+        .replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"t1""#);
+    let told = lines(&[INIT, &sub, &answer("t2", "x", false)]);
+    assert_eq!(told.tokens(), [10, 2, 1000, 100]);
+    assert!(told.assistant.is_empty() && told.contexts.is_empty());
+    assert_eq!(told.of_kind("action"), 1);
+}
+
+#[test]
+fn parallel_calls_are_told_together() {
+    let told = lines(&[
+        INIT,
+        &assistant("m1", &call("t1", "a")),
+        &assistant("m1", &call("t2", "b")),
+        &answer("t2", "second", false),
+        &answer("t1", "", true),
+        &assistant("m2", &call("t3", "c")),
+    ]);
+    let results: Vec<_> = told.actions.iter().map(|(_, _, result)| result.as_deref()).collect();
+    assert_eq!(results, [Some("failed\n"), Some("second"), None]);
+}
+
+#[test]
+fn a_turn_that_only_speaks_is_a_message() {
+    let told = lines(&[
+        INIT,
+        &assistant("m1", r#"{"type":"text","text":"One."}"#),
+        &assistant("m2", &call("t1", "a")),
+        &assistant("m3", r#"{"type":"text","text":"Two."}"#),
+        DONE,
+    ]);
+    let kinds: Vec<_> =
+        told.actions.iter().map(|(kind, what, _)| format!("{kind} {what}")).collect();
+    assert_eq!(kinds, ["message One.", "message Two.", r#"action Bash {"command":"a"}"#]);
+}
+
+#[test]
+fn a_result_of_zeros_after_real_messages_is_not_believed() {
+    let zeros = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0},"modelUsage":{},"errors":[]}"#;
+    let told = lines(&[INIT, &assistant("m1", ""), zeros]);
+    assert_eq!(told.tokens(), [10, 2, 1000, 100]);
+    assert_eq!(told.cost(), None);
+    assert_eq!(told.fault_kinds(), [FaultKind::Other]);
+}
+
+fn total(cost: f64, output: u64, read: u64) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s1","total_cost_usd":{cost},"modelUsage":{{"claude-opus-4-5":{{"inputTokens":10,"outputTokens":{output},"cacheReadInputTokens":{read},"cacheCreationInputTokens":100,"contextWindow":300000}}}}}}"#
+    )
+}
+
+#[test]
+fn totals_of_one_process_are_not_added_twice() {
+    let two =
+        assistant("m2", "").replace("\"input_tokens\":10,\"cache_creation_input_tokens\":100,", "");
+    let told =
+        lines(&[INIT, &assistant("m1", ""), &total(0.5, 30, 1000), &two, &total(0.75, 50, 2000)]);
+    assert_eq!(told.tokens(), [10, 50, 2000, 100]);
+    assert_eq!(told.cost(), Some(0.75));
+    assert_eq!(told.launches, 1);
+    assert_eq!(told.contexts, [(1110, 200_000), (1110, 300_000), (1000, 300_000)]);
+}
+
+#[rstest]
+#[case::totals_fall(&total(0.25, 20, 500))]
+#[case::totals_have_no_room_for_what_was_before(&total(0.6, 40, 1100))]
+fn totals_of_a_resumed_session_are_added(#[case] second: &str) {
+    let told = lines(&[
+        INIT,
+        &assistant("m1", ""),
+        &total(0.5, 30, 1000),
+        INIT,
+        &assistant("m2", ""),
+        second,
+    ]);
+    assert!(told.cost().unwrap() > 0.7);
+    assert_eq!(told.launches, 2);
+}
+
+#[test]
+fn a_turn_of_the_same_process_is_no_launch() {
+    let woken =
+        r#"{"type":"system","subtype":"task_notification","session_id":"s1","status":"completed"}"#;
+    let told = lines(&[INIT, DONE, woken, INIT, DONE]);
+    assert_eq!((told.launches, told.ends.len()), (1, 2));
+    let told = lines(&[INIT, DONE, INIT, DONE, INIT]);
+    assert_eq!((told.launches, told.outcome), (3, Some(Outcome::CutOff)));
+}
+
+#[test]
+fn another_session_is_another_launch_and_the_cut_off_one_is_told() {
+    let told = lines(&[INIT, &assistant("m1", ""), &INIT.replace("s1", "s2")]);
+    assert_eq!((told.launches, &told.ends[..]), (2, &[Outcome::CutOff][..]));
+}
+
+#[test]
+fn a_turn_cap_is_a_failure_whatever_its_flag_says() {
+    let capped = DONE.replace("\"success\"", "\"error_max_turns\"");
+    let told = lines(&[INIT, &capped]);
+    assert_eq!(told.fault_kinds(), [FaultKind::TurnLimit]);
+    assert_eq!(told.outcome, Some(Outcome::Failed));
+    assert!(told.results.is_empty());
+}
+
+#[rstest]
+#[case("error_max_budget_usd", "", FaultKind::BudgetLimit)]
+#[case("success", "Prompt is too long", FaultKind::ContextFull)]
+#[case("success", "Claude AI usage limit reached|1773021600", FaultKind::RateLimited)]
+#[case("success", "spend limit reached (daily; resets 2026-08-09 00:00 UTC)", FaultKind::SpendCap)]
+#[case("error_during_execution", "", FaultKind::Other)]
+fn failures(#[case] subtype: &str, #[case] text: &str, #[case] kind: FaultKind) {
+    let line = format!(
+        r#"{{"type":"result","subtype":"{subtype}","is_error":true,"result":"{text}","session_id":"s1"}}"#
+    );
+    assert_eq!(lines(&[INIT, &line]).fault_kinds(), [kind]);
+}
+
+#[test]
+fn one_failure_is_told_once_with_all_that_is_known() {
+    let limit = r#"{"type":"rate_limit_event","session_id":"s1","rate_limit_info":{"status":"rejected","resetsAt":1779204000,"rateLimitType":"five_hour","overageStatus":"rejected"}}"#;
+    let message = r#"{"type":"assistant","session_id":"s1","error":"rate_limit","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"5-hour limit reached ∙ resets 12am"}]}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":true,"result":"5-hour limit reached ∙ resets 12am","session_id":"s1","api_error_status":429}"#;
+    let told = lines(&[INIT, limit, message, result]);
+    assert_eq!(told.faults.len(), 1);
+    assert_eq!(told.faults[0].2.as_deref(), Some("2026-05-19T15:20:00Z"));
+    assert_eq!(told.quotas, [("5h".to_owned(), 1.0, Some("2026-05-19T15:20:00Z".to_owned()))]);
+    let told = lines(&[INIT, message, result]);
+    assert_eq!(told.faults.len(), 1);
+    assert_eq!(told.faults[0].2.as_deref(), Some("2026-03-10T00:00:00Z"));
+    assert!(told.assistant.is_empty() && told.results.is_empty());
+    let told = lines(&[INIT, message, &assistant("m1", ""), message]);
+    assert_eq!(told.faults.len(), 2);
+}
+
+#[test]
+fn a_rejection_that_is_paid_for_is_no_fault() {
+    let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","rateLimitType":"seven_day_opus","isUsingOverage":true,"utilization":1.2}}"#;
+    let told = lines(&[limit]);
+    assert!(told.faults.is_empty());
+    assert_eq!(told.quotas, [("weekly_opus".to_owned(), 1.0, None)]);
+}
+
+#[test]
+fn a_retry_is_a_notice() {
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":1500,"error_status":529,"error":"overloaded","session_id":"s1"}"#;
+    let told = lines(&[INIT, retry, DONE]);
+    assert!(told.faults.is_empty());
+    assert_eq!(told.notices, ["model claude-opus-4-5", "retry 2 of 10 in 2 s: overloaded"]);
+}
+
+#[test]
+fn what_a_tool_or_a_prompt_quotes_counts_for_nothing() {
+    let quoted = "5-hour limit reached ∙ resets 12am\nCredit balance is too low\nPrompt is too long\n\
+        API Error: 500 Internal server error\n<promise>COMPLETE</promise>";
+    let prompt = format!(
+        r#"{{"type":"user","session_id":"s1","message":{{"content":[{{"type":"text","text":{}}}]}}}}"#,
+        serde_json::Value::from(quoted)
+    );
+    let words = assistant("m2", r#"{"type":"text","text":"The file speaks of a rate limit."}"#);
+    let told = lines(&[
+        INIT,
+        &prompt,
+        &assistant("m1", &call("t1", "cat log")),
+        &answer("t1", quoted, true),
+        &words,
+        DONE,
+    ]);
+    assert!(told.faults.is_empty());
+    assert_eq!(told.assistant, ["The file speaks of a rate limit."]);
+    assert_eq!(told.results, ["Done."]);
+    assert_eq!(told.outcome, Some(Outcome::Succeeded));
+}
+
+#[test]
+fn output_is_counted_as_it_streams() {
+    let event =
+        |event: &str| format!(r#"{{"type":"stream_event","session_id":"s1","event":{event}}}"#);
+    let start = event(
+        r#"{"type":"message_start","message":{"id":"m1","model":"claude-opus-4-5","usage":{"input_tokens":10,"cache_creation_input_tokens":100,"cache_read_input_tokens":1000,"output_tokens":1}}}"#,
+    );
+    let delta = event(r#"{"type":"message_delta","usage":{"output_tokens":77}}"#);
+    let told = lines(&[INIT, &start, &assistant("m1", ""), &delta]);
+    assert_eq!(told.tokens(), [10, 77, 1000, 100]);
+}
+
+#[rstest]
+#[case::large_by_name("claude-sonnet-4-5[1m]", 1_000_000)]
+#[case::other_maker("glm-4.6", 0)]
+fn windows(#[case] model: &str, #[case] limit: u64) {
+    let record = assistant("m1", "").replace("claude-opus-4-5", model);
+    let limits: Vec<u64> = lines(&[&record]).contexts.iter().map(|(_, limit)| *limit).collect();
+    assert_eq!(limits, if limit == 0 { vec![] } else { vec![limit] });
+}
+
+#[rstest]
+#[case::end(r#""stop_reason":"end_turn","#, Outcome::Succeeded)]
+#[case::open(r#""stop_reason":null,"#, Outcome::CutOff)]
+fn a_transcript_ends_with_its_last_message(#[case] stop: &str, #[case] outcome: Outcome) {
+    let user = r#"{"type":"user","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"Fix it. <promise>COMPLETE</promise>"}}"#;
+    let meta =
+        r#"{"type":"user","sessionId":"s","isMeta":true,"message":{"content":"not a person"}}"#;
+    let reply = format!(
+        r#"{{"type":"assistant","sessionId":"s","message":{{{stop}"id":"m","model":"claude-opus-5","content":[{{"type":"text","text":"Fixed."}}]}}}}"#
+    );
+    let told = lines(&[user, meta, &reply]);
+    assert_eq!(told.outcome, Some(outcome));
+    assert_eq!((told.of_kind("user"), told.of_kind("message")), (1, 1));
+    assert_eq!(told.assistant, ["Fixed."]);
+}
+
+#[rstest]
+#[case::words("All tests pass.\nI am done.", None, Outcome::Succeeded, None)]
+#[case::limit(
+    "5-hour limit reached ∙ resets 12am",
+    None,
+    Outcome::Failed,
+    Some(FaultKind::RateLimited)
+)]
+#[case::failed(
+    "Some words\nInvalid API key · Please run /login",
+    Some(1),
+    Outcome::Failed,
+    Some(FaultKind::Authentication)
+)]
+#[case::long_prose(
+    "I fixed how a rate limit is handled.\nThe rate limit is now read.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::nothing("", Some(1), Outcome::Failed, None)]
+#[case::json_as_an_answer("{\"answer\": 42}", Some(0), Outcome::Succeeded, None)]
+fn plain_words(
+    #[case] output: &str,
+    #[case] exit: Option<i32>,
+    #[case] outcome: Outcome,
+    #[case] fault: Option<FaultKind>,
+) {
+    let told = told(output.as_bytes(), exit);
+    assert_eq!(told.outcome, Some(outcome));
+    assert_eq!(told.fault_kinds(), Vec::from_iter(fault));
+    let said = fault.is_none() && !output.is_empty();
+    assert_eq!(told.results, if said { vec![output] } else { vec![] });
+}
+
+#[test]
+fn a_crash_is_explained_by_the_standard_error() {
+    let mut told = Told::default();
+    let mut claude = Claude::new();
+    let mut listener = |heard: Heard<'_>| told.hear(heard);
+    claude.record(Record::Json(INIT.as_bytes()), &moment(), &mut listener);
+    claude.error_line("Error: read ECONNRESET", &moment(), &mut listener);
+    let exit = crate::Exit { code: Some(1), signal: None };
+    assert_eq!(claude.finish(Some(exit), &moment(), &mut listener), Outcome::CutOff);
+    assert_eq!(told.fault_kinds(), [FaultKind::Network]);
+}
+
+fn real_lines() -> Vec<String> {
+    vec![
+        INIT.to_owned(),
+        DONE.to_owned(),
+        assistant("m1", &call("t1", "ls")),
+        answer("t1", "x", true),
+        total(0.5, 30, 1000),
+        r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1779204000,"unifiedWindows":{"five_hour":{"utilization":0.5}}}}"#.to_owned(),
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#.to_owned(),
+        r#"{"loglines":[{"type":"user","message":{"content":"x"}},1]}"#.to_owned(),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_output_panics(
+        picked in prop::collection::vec((prop::sample::select(real_lines()), any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 0..12),
+        rubbish in prop::collection::vec(any::<u8>(), 0..60),
+        exit in any::<Option<i32>>(),
+    ) {
+        let mut output = rubbish;
+        for (line, at, byte, mutate) in picked {
+            let mut line = line.into_bytes();
+            if mutate {
+                let at = at.index(line.len());
+                line[at] = byte;
+            }
+            output.push(b'\n');
+            output.extend(line);
+        }
+        told(&output, exit);
+    }
+}

@@ -1,0 +1,215 @@
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+
+/// A Sunday, 21:00 in New York, where summer time begins at 02:00 of that day.
+const NOW: &str = "2026-03-09T01:00:00Z";
+
+fn new_york() -> TimeZone {
+    TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap()
+}
+
+fn moment_at(now: &str) -> Moment {
+    Moment {
+        now: now.parse().unwrap(),
+        zone: new_york(),
+        zone_named: |name| match name {
+            "Asia/Saigon" => Some(TimeZone::fixed(jiff::tz::offset(7))),
+            _ => None,
+        },
+    }
+}
+
+#[rstest]
+#[case("5-hour limit reached ∙ resets 12am", FaultKind::RateLimited)]
+#[case("5-HOUR LIMIT REACHED · resets 12am", FaultKind::RateLimited)]
+#[case("You've hit your session limit · resets 3:45pm", FaultKind::RateLimited)]
+#[case("You’ve hit your limit · resets 3:45pm", FaultKind::RateLimited)]
+#[case("You've hit your weekly limit · resets Mon 12:00am", FaultKind::RateLimited)]
+#[case("You've hit your Opus limit · resets 9:50pm (Asia/Saigon)", FaultKind::RateLimited)]
+#[case("Claude AI usage limit reached|1751997600", FaultKind::RateLimited)]
+#[case("spend limit reached (daily; resets 2026-08-09 00:00 UTC)", FaultKind::SpendCap)]
+#[case("Credit balance is too low", FaultKind::Credits)]
+#[case("API Error: Request rejected (429) · try later", FaultKind::RateLimited)]
+#[case(
+    "API Error: Server is temporarily limiting requests (not your usage limit)",
+    FaultKind::Overloaded
+)]
+#[case("API Error: Repeated 529 Overloaded errors. Try again.", FaultKind::Overloaded)]
+#[case("API Error: 500 Internal server error", FaultKind::Server)]
+#[case("API Error: 502 upstream", FaultKind::Server)]
+#[case("Request timed out", FaultKind::Network)]
+#[case("Connection closed mid-response", FaultKind::Network)]
+#[case("Response stalled mid-stream", FaultKind::Network)]
+#[case(
+    "API Error: Claude's response exceeded the 32000 output token maximum. To configure",
+    FaultKind::OutputLimit
+)]
+#[case("Prompt is too long", FaultKind::ContextFull)]
+#[case("Context limit reached · /compact or /clear to continue", FaultKind::ContextFull)]
+#[case("Input is too long for requested model.", FaultKind::ContextFull)]
+#[case("Invalid API key · Fix external API key", FaultKind::Authentication)]
+#[case("Not logged in · Please run /login", FaultKind::Authentication)]
+#[case("OAuth token has expired", FaultKind::Authentication)]
+#[case(
+    "Please run /login · API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"x\"}}",
+    FaultKind::Authentication
+)]
+#[case(
+    "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your credit balance is too low to access\"}}",
+    FaultKind::Credits
+)]
+#[case(
+    "You've hit your usage limit. Upgrade to Pro (x) or try again at 2:54 AM.",
+    FaultKind::RateLimited
+)]
+#[case(
+    "You've hit your usage limit for codex. Switch to another model now, or",
+    FaultKind::RateLimited
+)]
+#[case("Your workspace is out of credits. Ask", FaultKind::Credits)]
+#[case("You hit your spend cap set by", FaultKind::SpendCap)]
+#[case("Quota exceeded. Check your plan and billing details.", FaultKind::Credits)]
+#[case(
+    "You exceeded your current quota, please check your plan and billing details. Please retry in 30.5s",
+    FaultKind::RateLimited
+)]
+#[case("Selected model is at capacity. Please try a different model.", FaultKind::Overloaded)]
+#[case("We're currently experiencing high demand, which may cause", FaultKind::Overloaded)]
+#[case("stream disconnected before completion: x", FaultKind::Network)]
+#[case("request timed out", FaultKind::Network)]
+#[case("shared rollout token budget exhausted", FaultKind::BudgetLimit)]
+#[case(
+    "{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"The 'x' model is not supported when using Codex with a ChatGPT account.\"}}",
+    FaultKind::UnknownModel
+)]
+#[case(
+    "{\"type\":\"error\",\"status\":400,\"error\":{\"message\":\"no\"}}",
+    FaultKind::InvalidRequest
+)]
+#[case("Loop detected, stopping execution", FaultKind::Loop)]
+#[case("Maximum session turns exceeded", FaultKind::TurnLimit)]
+#[case("litellm.RateLimitError: AnthropicException - x", FaultKind::RateLimited)]
+#[case("litellm.APIConnectionError: x", FaultKind::Network)]
+#[case("litellm.BadRequestError: x", FaultKind::InvalidRequest)]
+#[case("litellm.ContextWindowExceededError: x", FaultKind::ContextFull)]
+#[case("litellm.AuthenticationError: x", FaultKind::Authentication)]
+#[case("litellm.InternalServerError: x", FaultKind::Server)]
+#[case("litellm.ServiceUnavailableError: x", FaultKind::Overloaded)]
+#[case("litellm.Timeout: x", FaultKind::Network)]
+#[case("litellm.NotFoundError: x", FaultKind::UnknownModel)]
+#[case("litellm.APIError: x", FaultKind::Server)]
+#[case("write failed: No space left on device (os error 28)", FaultKind::Machine)]
+#[case("Disk quota exceeded", FaultKind::Machine)]
+fn texts(#[case] text: &str, #[case] kind: FaultKind) {
+    let fault = recognise(text, &moment_at(NOW)).unwrap();
+    assert_eq!(fault.kind, kind);
+}
+
+#[rstest]
+#[case("")]
+#[case("The tests pass.")]
+#[case("it took 429 steps")]
+#[case("{")]
+#[case("{\"message\":1}")]
+fn other_texts_are_no_fault(#[case] text: &str) {
+    assert_eq!(recognise(text, &moment_at(NOW)), None);
+}
+
+#[test]
+fn a_wrapped_message_is_told_without_its_wrapping() {
+    let inner = r#"{"error":{"message":"Prompt is too long"}}"#;
+    let outer = serde_json::json!({"message": inner}).to_string();
+    let fault = recognise(&format!("API Error: 400 {outer}"), &moment_at(NOW)).unwrap();
+    assert_eq!(fault.message, "API Error: 400 Prompt is too long");
+    assert_eq!(fault.kind, FaultKind::ContextFull);
+}
+
+#[rstest]
+#[case(429, "x", Some(FaultKind::RateLimited))]
+#[case(429, "insufficient_quota", Some(FaultKind::Credits))]
+#[case(529, "", Some(FaultKind::Overloaded))]
+#[case(401, "", Some(FaultKind::Authentication))]
+#[case(418, "", Some(FaultKind::InvalidRequest))]
+#[case(504, "", Some(FaultKind::Server))]
+#[case(200, "", None)]
+fn statuses(#[case] status: u16, #[case] message: &str, #[case] kind: Option<FaultKind>) {
+    let fault = from_status(status, message, &moment_at(NOW));
+    assert_eq!(fault.map(|fault| fault.kind), kind);
+}
+
+#[test]
+fn only_what_can_be_waited_out_has_a_time() {
+    let fault = recognise("Prompt is too long, try again in 5 minutes", &moment_at(NOW)).unwrap();
+    assert_eq!(fault.retry_at, None);
+}
+
+#[rstest]
+#[case::unix("usage limit reached|1751997600", Some("2025-07-08T18:00:00Z"))]
+#[case::unix_in_milliseconds("usage limit reached|1751997600000", Some("2025-07-08T18:00:00Z"))]
+#[case::midnight("resets 12am", Some("2026-03-09T04:00:00Z"))]
+#[case::noon("resets 12pm", Some("2026-03-09T16:00:00Z"))]
+#[case::afternoon("resets 3:45pm", Some("2026-03-09T19:45:00Z"))]
+#[case::later_today("resets at 11pm", Some("2026-03-09T03:00:00Z"))]
+#[case::just_passed("resets 8:55pm", Some(NOW))]
+#[case::passed("resets 8:45pm", Some("2026-03-10T00:45:00Z"))]
+#[case::weekday("resets Mon 12:00am", Some("2026-03-09T04:00:00Z"))]
+#[case::weekday_of_next_week("resets Sunday 8am", Some("2026-03-15T12:00:00Z"))]
+#[case::today_is_that_weekday("resets Sun 10pm", Some("2026-03-09T02:00:00Z"))]
+#[case::zone("resets 9:50pm (Asia/Saigon)", Some("2026-03-09T14:50:00Z"))]
+#[case::unknown_zone("resets 9:50pm (Mars/Base)", Some("2026-03-09T01:50:00Z"))]
+#[case::utc("resets 2am UTC", Some("2026-03-09T02:00:00Z"))]
+#[case::codex_today("or try again at 2:54 AM.", Some("2026-03-09T06:54:00Z"))]
+#[case::codex_later("Try again at Aug 22nd, 2026 2:54 AM.", Some("2026-08-22T06:54:00Z"))]
+#[case::no_year("resets Mar 12, 1pm (UTC)", Some("2026-03-12T13:00:00Z"))]
+#[case::next_year("resets Jan 2 at 9am (UTC)", Some("2027-01-02T09:00:00Z"))]
+#[case::iso_with_blank("(daily; resets 2026-08-09 00:00 UTC)", Some("2026-08-09T00:00:00Z"))]
+#[case::iso("until 2026-08-09T00:00:00.5Z", Some("2026-08-09T00:00:00Z"))]
+#[case::iso_with_offset("at 2026-08-09T00:00:00-02:30", Some("2026-08-09T02:30:00Z"))]
+#[case::iso_here("at 2026-08-09 00:00:00", Some("2026-08-09T04:00:00Z"))]
+#[case::minutes("try again in 5 minutes", Some("2026-03-09T01:05:00Z"))]
+#[case::several_units("try again in 2 hours and 30 minutes", Some("2026-03-09T03:30:00Z"))]
+#[case::days("Try again in 3 days 4 hours.", Some("2026-03-12T05:00:00Z"))]
+#[case::seconds("Please retry in 30.5s.", Some("2026-03-09T01:00:30.5Z"))]
+#[case::short_units("try again in 6m0s", Some("2026-03-09T01:06:00Z"))]
+#[case::milliseconds("try again in 350ms", Some("2026-03-09T01:00:00.35Z"))]
+#[case::retry_after("Retry-After: 30", Some("2026-03-09T01:00:30Z"))]
+#[case::retry_after_in_words("retry after 30", Some("2026-03-09T01:00:30Z"))]
+#[case::twenty_four_hours("resets 23:30", Some("2026-03-09T03:30:00Z"))]
+#[case::no_time("limit reached", None)]
+#[case::impossible("resets 25:00", None)]
+#[case::impossible_half("resets 13pm", None)]
+#[case::bare_number("resets 5", None)]
+#[case::impossible_date("Feb 30th, 2026 2:54 AM", None)]
+fn times(#[case] text: &str, #[case] expected: Option<&str>) {
+    let expected = expected.map(|time| time.parse().unwrap());
+    assert_eq!(reset_time(text, &moment_at(NOW)), expected);
+}
+
+#[test]
+fn a_time_that_summer_time_leaves_out_is_the_one_after_it() {
+    let before = moment_at("2026-03-08T05:30:00Z");
+    let expected = "2026-03-08T07:30:00Z".parse().unwrap();
+    assert_eq!(reset_time("resets 2:30am", &before), Some(expected));
+}
+
+#[test]
+fn shortly_after_midnight_the_evening_has_just_been() {
+    let moment = moment_at("2026-03-10T04:03:00Z");
+    assert_eq!(reset_time("resets 11:58pm", &moment), Some(moment.now));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in any::<String>(), number in any::<u64>()) {
+        let moment = moment_at(NOW);
+        recognise(&text, &moment);
+        for form in ["resets {}", "again in {} days", "|{}", "retry after {}", "resets mon {}:00pm"] {
+            let text = form.replace("{}", &number.to_string());
+            reset_time(&text, &moment);
+            recognise(&text, &moment);
+        }
+    }
+}

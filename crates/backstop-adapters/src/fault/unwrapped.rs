@@ -1,0 +1,101 @@
+//! An error message, taken out of the JSON that it may be wrapped in.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What an error message says, in words for people and in words to compare.
+#[derive(Debug)]
+pub(super) struct Unwrapped<'a> {
+    pub message: Cow<'a, str>,
+    /// Message, type and code, in lower case and with plain punctuation.
+    pub clues: String,
+    pub status: Option<u16>,
+    /// All of the text, where a time to try again may stand anywhere.
+    pub whole: Cow<'a, str>,
+}
+
+impl<'a> Unwrapped<'a> {
+    pub fn new(text: &'a str) -> Self {
+        let text = text.trim();
+        let whole = crate::excerpt(text);
+        let mut message = whole.clone();
+        let mut clues = String::new();
+        let mut status = None;
+        // A message in a message in a message has been seen; more would be play.
+        for _ in 0..3 {
+            let Some((prefix, body)) = wrapped(&message) else { break };
+            for word in body.words {
+                clues.push_str(&word);
+                clues.push('\n');
+            }
+            status = status.or(body.status);
+            message = Cow::Owned(format!("{prefix}{}", body.message));
+        }
+        status = status.or_else(|| status_in(&message));
+        clues.push_str(&message);
+        Self { clues: plain(&clues), status, message, whole }
+    }
+}
+
+struct Body {
+    message: String,
+    words: Vec<String>,
+    status: Option<u16>,
+}
+
+/// The first JSON object in the text, if it tells of an error, and what stands before it.
+fn wrapped(text: &str) -> Option<(&str, Body)> {
+    let at = text.find('{')?;
+    let mut parser = serde_json::Deserializer::from_str(&text[at..]);
+    let outer = Value::deserialize(&mut parser).ok()?;
+    let inner = match outer.get("error") {
+        Some(error @ Value::Object(_)) => error,
+        _ => &outer,
+    };
+    let message = ["message", "detail", "error"]
+        .iter()
+        .find_map(|key| inner.get(key).or_else(|| outer.get(key))?.as_str())?;
+    let mut words = Vec::new();
+    let mut status = None;
+    for value in [inner, &outer] {
+        for key in ["type", "code", "status", "statusCode", "status_code"] {
+            match value.get(key) {
+                Some(Value::String(word)) => words.push(word.clone()),
+                Some(Value::Number(number)) => {
+                    status = status.or_else(|| number.as_u64()?.try_into().ok());
+                }
+                _ => {}
+            }
+        }
+    }
+    Some((&text[..at], Body { message: message.to_owned(), words, status }))
+}
+
+/// An HTTP status in a text that speaks of an error: `API Error: 500 …`, `(status 429)`.
+fn status_in(text: &str) -> Option<u16> {
+    let speaks = plain(text);
+    if !["error", "status", "rejected", "http"].iter().any(|word| speaks.contains(word)) {
+        return None;
+    }
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ',' | '_' | '-'));
+    words
+        .map(|word| word.trim_end_matches(['.', ',']))
+        .filter(|word| word.len() == 3)
+        .find_map(|word| word.parse().ok().filter(|status| STATUSES.contains(status)))
+}
+
+/// Lower case, and one form of the marks that come in several.
+fn plain(text: &str) -> String {
+    let marks = |character| match character {
+        '∙' | '•' | '‧' | '⋅' => '·',
+        '’' | '‘' => '\'',
+        '\u{a0}' | '\u{202f}' => ' ',
+        other => other,
+    };
+    text.chars().map(marks).flat_map(char::to_lowercase).collect()
+}
+
+const STATUSES: [u16; 15] =
+    [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];

@@ -1,0 +1,238 @@
+//! From lines to records.
+
+use super::LONGEST_LINE;
+use super::escapes::without_escapes;
+use super::scan::Scan;
+use crate::Record;
+
+/// Puts values that take several lines together, and takes arrays apart.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// Each line is a record of its own.
+    #[default]
+    Lines,
+    /// Inside an object that began on an earlier line.
+    Object(Partial),
+    /// Inside an array, between two elements.
+    Array,
+    /// Inside an element that began on an earlier line.
+    Element(Partial),
+}
+
+/// The lines of a value that has not ended yet, each with its line end.
+#[derive(Debug, Default)]
+struct Partial {
+    text: Vec<u8>,
+    scan: Scan,
+}
+
+impl Assembly {
+    #[inline]
+    pub fn line(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+        // What nearly every line of nearly every stream is.
+        if let (State::Lines, [b'{', b'"', .., b'}']) = (&self.state, line) {
+            emit(Record::Json(line));
+        } else {
+            self.unusual_line(line.strip_suffix(b"\r").unwrap_or(line), emit);
+        }
+    }
+
+    pub fn finish(&mut self, emit: &mut impl FnMut(Record<'_>)) {
+        match std::mem::take(&mut self.state) {
+            State::Object(partial) => give_up(&partial.text, emit),
+            State::Lines | State::Array | State::Element(_) => {}
+        }
+    }
+
+    fn unusual_line(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+        let mut rest = line;
+        loop {
+            rest = match std::mem::take(&mut self.state) {
+                State::Lines => self.outside(rest, emit),
+                State::Array => self.between_elements(rest, emit),
+                State::Object(partial) if interrupts(line) => {
+                    give_up(&partial.text, emit);
+                    rest
+                }
+                State::Element(_) if interrupts(line) => rest,
+                State::Object(partial) => self.inside(partial, rest, State::Object, emit),
+                State::Element(partial) => self.inside(partial, rest, State::Element, emit),
+            };
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// A line, or the rest of one, that no value claims. Answers what is left of it.
+    fn outside<'a>(&mut self, line: &'a [u8], emit: &mut impl FnMut(Record<'_>)) -> &'a [u8] {
+        let text = trimmed(line);
+        match text {
+            [b'{', after @ ..] if begins_object(after) => {
+                if text.ends_with(b"}") {
+                    emit(Record::Json(text));
+                    return b"";
+                }
+                let mut scan = Scan::default();
+                if let Some(end) = scan.end_of_value(text) {
+                    emit(Record::Json(&text[..end]));
+                    return worth_reading(&text[end..]);
+                }
+                if scan.is_in_string() || text.len() > LONGEST_FIRST_LINE || has_escape(text) {
+                    self.text_or_json(text, emit);
+                } else {
+                    let mut partial = Partial { text: text.to_vec(), scan };
+                    partial.text.push(b'\n');
+                    self.state = State::Object(partial);
+                }
+                b""
+            }
+            [b'[', after @ ..] if begins_array(after) => {
+                self.state = State::Array;
+                after
+            }
+            // Blank lines in the agent's words are part of them.
+            _ => {
+                self.text_or_json(line, emit);
+                b""
+            }
+        }
+    }
+
+    /// A line with a terminal sequence in it may be JSON without it; so may what follows a carriage
+    /// return, with which progress bars and spinners overwrite themselves.
+    fn text_or_json(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+        for part in line.split(|byte| *byte == b'\r') {
+            let decoded = String::from_utf8_lossy(part);
+            let text = without_escapes(&decoded);
+            let text = text.trim_start_matches('\u{feff}');
+            match trimmed(text.as_bytes()) {
+                json @ [b'{', after @ ..] if begins_object(after) => emit(Record::Json(json)),
+                [b'[', after @ ..] if begins_array(after) && text.len() < line.len() => {
+                    self.unusual_line(trimmed(text.as_bytes()), emit);
+                }
+                _ => emit(Record::Text(text)),
+            }
+        }
+    }
+
+    fn between_elements<'a>(
+        &mut self,
+        line: &'a [u8],
+        emit: &mut impl FnMut(Record<'_>),
+    ) -> &'a [u8] {
+        let skipped = line.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',');
+        let rest = &line[skipped.count()..];
+        match rest {
+            [] => self.state = State::Array,
+            [b']', after @ ..] => return worth_reading(after),
+            [b'{', ..] => {
+                let mut scan = Scan::default();
+                if let Some(end) = scan.end_of_value(rest) {
+                    emit(Record::Json(&rest[..end]));
+                    self.state = State::Array;
+                    return &rest[end..];
+                }
+                // An element that breaks inside a string was cut off, and the array with it.
+                if !scan.is_in_string() {
+                    let mut partial = Partial { text: rest.to_vec(), scan };
+                    partial.text.push(b'\n');
+                    self.state = State::Element(partial);
+                }
+                return b"";
+            }
+            // No array of records after all, or it ends here unfinished.
+            _ => return rest,
+        }
+        b""
+    }
+
+    fn inside<'a>(
+        &mut self,
+        mut partial: Partial,
+        line: &'a [u8],
+        same: fn(Partial) -> State,
+        emit: &mut impl FnMut(Record<'_>),
+    ) -> &'a [u8] {
+        let element = matches!(same(Partial::default()), State::Element(_));
+        if let Some(end) = partial.scan.end_of_value(line) {
+            partial.text.extend_from_slice(&line[..end]);
+            emit(Record::Json(&partial.text));
+            if element {
+                self.state = State::Array;
+                return &line[end..];
+            }
+            return worth_reading(&line[end..]);
+        }
+        partial.text.extend_from_slice(line);
+        partial.text.push(b'\n');
+        if partial.scan.is_in_string() || partial.text.len() > LONGEST_LINE {
+            if !element {
+                give_up(&partial.text, emit);
+            }
+        } else {
+            self.state = same(partial);
+        }
+        b""
+    }
+}
+
+/// A value over several lines is indented. What stands at the very left can only close it: a new
+/// record, or a line of text, means that its writer did not live to write the rest.
+fn interrupts(line: &[u8]) -> bool {
+    !matches!(line, [] | [b'}' | b']' | b'"' | b',' | b' ' | b'\t', ..])
+}
+
+/// It was no value after all: its first line may have been one that was cut off, the others are
+/// text.
+fn give_up(lines: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+    let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+    for (index, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+        if index == 0 {
+            emit(Record::Json(line));
+        } else {
+            emit(Record::Text(&without_escapes(&String::from_utf8_lossy(line))));
+        }
+    }
+}
+
+/// Whether what follows a brace can be JSON: text in braces is common.
+fn begins_object(after: &[u8]) -> bool {
+    matches!(after.trim_ascii_start().first(), None | Some(b'"' | b'}'))
+}
+
+/// Whether what follows a bracket can be an array of records: log lines begin with one, too.
+fn begins_array(after: &[u8]) -> bool {
+    matches!(after.trim_ascii_start().first(), None | Some(b'{'))
+}
+
+/// What follows a value on its line, unless that is blank or only resets a colour.
+fn worth_reading(rest: &[u8]) -> &[u8] {
+    let rest = trimmed(rest);
+    // Only a short rest is looked at: a line may hold very many values.
+    let blank = rest.len() <= LONGEST_RESET
+        && without_escapes(&String::from_utf8_lossy(rest)).trim().is_empty();
+    if blank { b"" } else { rest }
+}
+
+/// Without white space, and without the marks that begin files: they stay in what was appended.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let mut line = line.trim_ascii();
+    while let Some(after) = line.strip_prefix(b"\xef\xbb\xbf") {
+        line = after.trim_ascii_start();
+    }
+    line
+}
+
+fn has_escape(text: &[u8]) -> bool {
+    memchr::memchr2(0x1b, b'\r', text).is_some()
+}
+
+/// The first line of a pretty-printed object is short; a longer one is a record that was cut off.
+const LONGEST_FIRST_LINE: usize = 4096;
+const LONGEST_RESET: usize = 64;

@@ -7,6 +7,7 @@
 mod adapter;
 mod excerpt;
 mod fault;
+pub mod trajectory;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 pub use excerpt::excerpt;

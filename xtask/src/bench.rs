@@ -32,7 +32,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
     match &arguments.subject {
         Subject::Engine => measure(workspace, "engine", &[]),
         Subject::Run { topics } => measure(workspace, "run", topics),
-        Subject::Detect => compare(workspace, comparison("detect")),
+        Subject::Detect => compare(workspace, &comparison("detect")),
     }
 }
 
@@ -54,7 +54,7 @@ fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::R
     for topic in topics {
         line = line.argument(topic);
     }
-    compare(workspace, line)
+    compare(workspace, &line)
 }
 
 fn comparison(subject: &str) -> CommandLine {
@@ -64,7 +64,7 @@ fn comparison(subject: &str) -> CommandLine {
         .argument(subject)
 }
 
-fn compare(workspace: &Workspace, line: CommandLine) -> anyhow::Result<ExitCode> {
+fn compare(workspace: &Workspace, line: &CommandLine) -> anyhow::Result<ExitCode> {
     let status = line.run(workspace.root())?;
     // A signal leaves no code, and no more than 8 bits of one ever arrive here.
     let code = status.code().and_then(|code| u8::try_from(code).ok());

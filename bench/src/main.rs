@@ -3,6 +3,7 @@
 mod allocations;
 mod cedar;
 mod cel_programs;
+mod detect;
 mod engine;
 mod figures;
 mod idling;
@@ -54,6 +55,8 @@ enum Subject {
         /// Only these topics
         topics: Vec<Topic>,
     },
+    /// Our detector of repetition beside the rules of others; exits 1 if a target is missed
+    Detect,
     /// Any program in a session of its own
     #[command(hide = true)]
     Alone {
@@ -87,6 +90,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let reached = match Arguments::parse().subject {
         Subject::Engine { backstop } => engine::run(&backstop)?,
         Subject::Run { backstop, disk, topics } => supervision::run(&backstop, &disk, &topics)?,
+        Subject::Detect => detect::run()?,
         Subject::Alone { command } => done(supervised::become_alone(&command))?,
         Subject::WriteLines => done(output::write_lines())?,
         Subject::SpawnAll => done(loops::spawn_all())?,

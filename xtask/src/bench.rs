@@ -23,6 +23,8 @@ enum Subject {
         /// Only these topics: loops, output, stopping, journal, resuming, idling, starting
         topics: Vec<String>,
     },
+    /// The detector of repetition beside the rules of other tools, on recorded runs
+    Detect,
 }
 
 /// Builds what is measured, runs the comparison, and ends with its exit code.
@@ -30,6 +32,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
     match &arguments.subject {
         Subject::Engine => measure(workspace, "engine", &[]),
         Subject::Run { topics } => measure(workspace, "run", topics),
+        Subject::Detect => compare(workspace, &comparison("detect")),
     }
 }
 
@@ -44,18 +47,24 @@ fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::R
         .exec()
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
-    let mut line = CommandLine::cargo(&["run", "--release"])
-        .argument("--manifest-path=bench/Cargo.toml")
-        .argument("--")
-        .argument(subject)
-        .argument("--backstop")
-        .argument(program);
+    let mut line = comparison(subject).argument("--backstop").argument(program);
     if subject == "run" {
         line = line.argument("--disk").argument(metadata.target_directory);
     }
     for topic in topics {
         line = line.argument(topic);
     }
+    compare(workspace, &line)
+}
+
+fn comparison(subject: &str) -> CommandLine {
+    CommandLine::cargo(&["run", "--release"])
+        .argument("--manifest-path=bench/Cargo.toml")
+        .argument("--")
+        .argument(subject)
+}
+
+fn compare(workspace: &Workspace, line: &CommandLine) -> anyhow::Result<ExitCode> {
     let status = line.run(workspace.root())?;
     // A signal leaves no code, and no more than 8 bits of one ever arrive here.
     let code = status.code().and_then(|code| u8::try_from(code).ok());

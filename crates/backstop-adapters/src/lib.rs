@@ -9,6 +9,7 @@ mod claude;
 mod excerpt;
 mod fault;
 mod framing;
+pub mod trajectory;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 pub use claude::Claude;

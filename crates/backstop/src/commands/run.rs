@@ -135,7 +135,7 @@ fn policy_of(
 /// What the policy says and nobody acts on yet: to be told so is better than to rely on it.
 fn not_acted_on(policy: &Policy) -> Vec<String> {
     let settings = &policy.settings;
-    let mut notes: Vec<String> = [
+    [
         ("guards", settings.guards.is_some()),
         ("review", settings.review.is_some()),
         ("drift", settings.drift.is_some()),
@@ -144,20 +144,7 @@ fn not_acted_on(policy: &Policy) -> Vec<String> {
     .into_iter()
     .filter(|(_, is_set)| *is_set)
     .map(|(name, _)| format!("`[{name}]` is checked, but nothing acts on it yet"))
-    .collect();
-    let agent = settings.loop_.as_ref().and_then(|set| set.agent.as_ref());
-    if let Some(agent) = agent.filter(|agent| agent.0 != "auto") {
-        notes.push(format!("`agent = \"{}\"`: agents' own formats are not read yet", agent.0));
-    }
-    let asks_agent = |condition: &&Condition| matches!(condition, Condition::OutputPattern(wanted) if wanted.r#in != OutputSource::Any);
-    if policy.asked().iter().any(asks_agent) {
-        notes.push(
-            "patterns with `in = \"assistant\"` or `\"result\"` never match yet: agents' own formats \
-             are not read"
-                .to_owned(),
-        );
-    }
-    notes
+    .collect()
 }
 
 /// What will surprise, short enough for the start of a run.

@@ -1,0 +1,114 @@
+//! Finished trajectories, read as if their agents ran now.
+//!
+//! A trajectory is the file that an agent or a benchmark leaves behind. It is recognised by what is
+//! in it, never by its name or by the order of its keys, and may hold several runs: each of them is
+//! [`Launched`](crate::Heard::Launched) and [`Ended`](crate::Heard::Ended).
+//!
+//! Two things to know when replaying one:
+//!
+//! - Steps are told with what was done and what came back, and never with the thoughts that led to
+//!   them: an agent that words the same step differently each time still repeats it.
+//! - Where a trajectory has no times, none is told. An event without a time is a step of its own to
+//!   the engine, neither one of a batch nor a poll after a pause, so do not invent times for it.
+//!   Where it has times, steps that came from one answer of the model have the same one.
+
+mod calls;
+mod ending;
+mod mini_swe_agent;
+mod openhands;
+mod openhands_sdk;
+mod recognise;
+mod spent;
+mod swe_agent;
+mod teller;
+mod terminal_bench;
+#[cfg(test)]
+mod tests;
+mod times;
+
+pub use recognise::recognise;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{Listener, Moment, Outcome};
+use teller::Teller;
+
+/// Who wrote a trajectory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// SWE-agent's `.traj`.
+    SweAgent,
+    /// mini-swe-agent's `.traj.json`, and its older bare list of messages.
+    MiniSweAgent,
+    /// OpenHands until 2025: an evaluation's `output.jsonl`, or a list of events.
+    OpenHands,
+    /// The events of OpenHands' SDK, which have a `kind`.
+    OpenHandsSdk,
+    /// terminal-bench's `results.json`, of one trial or of many.
+    TerminalBench,
+}
+
+impl Kind {
+    /// Tells everything that is in the trajectory, and answers with how its last run ended.
+    ///
+    /// Lines that cannot be read are left out. Where nothing can be, the run was cut off.
+    pub fn read(self, bytes: &[u8], moment: &Moment, listener: &mut dyn Listener) -> Outcome {
+        let mut teller = Teller::new(listener, moment);
+        match self {
+            Self::SweAgent => each_value(bytes, |run| swe_agent::read(run, &mut teller)),
+            Self::MiniSweAgent => mini_swe_agent::read(&values(bytes), &mut teller),
+            Self::OpenHands => openhands::read(bytes, &mut teller),
+            Self::OpenHandsSdk => openhands_sdk::read(bytes, &mut teller),
+            Self::TerminalBench => each_value(bytes, |trial| {
+                terminal_bench::read(trial, &mut teller);
+            }),
+        }
+        teller.outcome()
+    }
+}
+
+/// Every value of a document or of the lines of one. Of an array, every element.
+fn each_value(bytes: &[u8], mut read: impl FnMut(&Value)) {
+    let mut read_flat = |value: Value| match value {
+        Value::Array(elements) => elements.iter().for_each(&mut read),
+        value => read(&value),
+    };
+    let bytes = without_mark(bytes);
+    match serde_json::from_slice(bytes) {
+        Ok(value) => read_flat(value),
+        Err(_) => {
+            let lines = bytes.split(|&byte| byte == b'\n');
+            lines.filter_map(|line| serde_json::from_slice(line).ok()).for_each(read_flat);
+        }
+    }
+}
+
+fn values(bytes: &[u8]) -> Vec<Value> {
+    let mut values = Vec::new();
+    each_value(bytes, |value| values.push(value.clone()));
+    values
+}
+
+/// Without the mark that some editors put before UTF-8.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// The text of a field, if it is a text that says anything.
+fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field)?.as_str().filter(|text| !text.trim().is_empty())
+}
+
+/// What a message says: a text, or the texts among its parts.
+fn words(content: &Value) -> Cow<'_, str> {
+    match content {
+        Value::String(content) => Cow::Borrowed(content),
+        Value::Array(parts) => {
+            let texts: Vec<_> = parts.iter().filter_map(|part| text(part, "text")).collect();
+            Cow::Owned(texts.join("\n"))
+        }
+        _ => Cow::Borrowed(""),
+    }
+}

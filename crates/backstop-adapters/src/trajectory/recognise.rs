@@ -1,0 +1,99 @@
+//! Who wrote a trajectory, by what is in it.
+
+use serde_json::Value;
+
+use super::{Kind, without_mark};
+
+/// Whose trajectory it is; `None` if it is none of those that are known here.
+///
+/// A file of lines is known by the first of them that is, so that noise before it does no harm.
+pub fn recognise(bytes: &[u8]) -> Option<Kind> {
+    let bytes = without_mark(bytes);
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Array(elements)) => elements.first().and_then(|first| {
+            kind(first).or_else(|| is_message(first).then_some(Kind::MiniSweAgent))
+        }),
+        Ok(value) => kind(&value),
+        Err(_) => {
+            let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+            let values = lines.take(LINES).filter_map(|line| serde_json::from_slice(line).ok());
+            values.filter_map(|value: Value| kind(&value)).next()
+        }
+    }
+}
+
+fn kind(value: &Value) -> Option<Kind> {
+    let has = |key: &str| value.get(key).is_some();
+    let has_list = |key: &str| value.get(key).is_some_and(Value::is_array);
+    let is_event = has("source") && has("timestamp") && has("id");
+    if has_list("trajectory") && (has("info") || has("history") || has("environment")) {
+        Some(Kind::SweAgent)
+    } else if has_list("messages") && (has("info") || has("trajectory_format")) {
+        Some(Kind::MiniSweAgent)
+    } else if has_list("history") && (has("metrics") || has("test_result") || has("metadata")) {
+        Some(Kind::OpenHands)
+    } else if is_event && value.get("kind").is_some_and(Value::is_string) {
+        Some(Kind::OpenHandsSdk)
+    } else if is_event && (has("action") || has("observation")) {
+        Some(Kind::OpenHands)
+    } else if is_trial(value) || value.pointer("/results/0").is_some_and(is_trial) {
+        Some(Kind::TerminalBench)
+    } else {
+        None
+    }
+}
+
+fn is_trial(value: &Value) -> bool {
+    let has = |key| value.get(key).is_some();
+    has("is_resolved") && (has("failure_mode") || has("parser_results"))
+}
+
+/// A message without anything around it. Those of other agents have a type.
+fn is_message(value: &Value) -> bool {
+    let has = |key| value.get(key).is_some();
+    has("role") && has("content") && !has("type")
+}
+
+/// So many lines are looked at.
+const LINES: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(r#"{"info":{},"trajectory":[]}"#, Some(Kind::SweAgent))]
+    #[case(r#"{"trajectory":[],"history":[],"metadata":{},"info":{}}"#, Some(Kind::SweAgent))]
+    #[case(r#"{"trajectory":"a text","info":{}}"#, None)]
+    #[case(r#"{"trajectory_format":"mini-swe-agent-1.1","messages":[]}"#, Some(Kind::MiniSweAgent))]
+    #[case(r#"[{"content":"","role":"system"}]"#, Some(Kind::MiniSweAgent))]
+    #[case(r#"[{"content":"","role":"user","type":"message"}]"#, None)]
+    #[case(r#"{"content":"","role":"system"}"#, None)]
+    #[case(r#"{"metrics":null,"history":[],"instance_id":"a"}"#, Some(Kind::OpenHands))]
+    #[case(r#"[{"action":"run","source":"agent","id":1,"timestamp":"t"}]"#, Some(Kind::OpenHands))]
+    #[case(
+        "starting\n{\"kind\":\"MessageEvent\",\"source\":\"agent\",\"timestamp\":\"t\",\"id\":\"x\"}",
+        Some(Kind::OpenHandsSdk)
+    )]
+    #[case(r#"{"parser_results":null,"is_resolved":null}"#, Some(Kind::TerminalBench))]
+    #[case(
+        r#"{"accuracy":1.0,"results":[{"is_resolved":true,"failure_mode":"unset"}]}"#,
+        Some(Kind::TerminalBench)
+    )]
+    #[case(r#"{"results":[{"id":1}]}"#, None)]
+    #[case("\u{feff}{\"info\":{},\"trajectory\":[]}", Some(Kind::SweAgent))]
+    #[case("[]", None)]
+    #[case("{\"info\":{},\"trajectory\":[", None)]
+    #[case("", None)]
+    fn known_by_content(#[case] document: &str, #[case] expected: Option<Kind>) {
+        assert_eq!(recognise(document.as_bytes()), expected);
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        assert_eq!(recognise("[".repeat(1_000_000).as_bytes()), None);
+        assert_eq!(recognise("{\"a\":".repeat(100_000).as_bytes()), None);
+    }
+}

@@ -15,7 +15,7 @@ pub(crate) fn moment() -> Moment {
 
 pub(crate) const FAILED: Option<Exit> = Some(Exit { code: Some(1), signal: None });
 
-/// What was told of a whole stream, and how it ended.
+/// What was told of a whole stream, and how it ended. That it is a launch goes without saying.
 pub(crate) fn read(
     adapter: &mut dyn Adapter,
     stream: &[u8],
@@ -29,6 +29,9 @@ pub(crate) fn read(
     framer.push(stream, &mut emit);
     framer.finish(&mut emit);
     let outcome = adapter.finish(exit, &moment, &mut listener);
+    if told.first().is_some_and(|first| first == "launched") {
+        told.remove(0);
+    }
     (told, outcome)
 }
 

@@ -37,10 +37,10 @@ fn a_history_is_told_whole() {
     assert_eq!(
         told,
         [
-            "launched",
             "said I will write Tokens: many.",
             "usage 1200 91 8000 1200 $0.0085 deepseek/v4",
             "action edit: src/a.rs => ",
+            "ended Succeeded",
             "launched",
             "said Done.",
             "usage 10332 439 0 0",
@@ -68,7 +68,6 @@ Tokens: 1 sent, 1 received. Cost: $0.01 message, $0.02 session.
     assert_eq!(
         aider(stream),
         [
-            "launched",
             "said I will run the tests.",
             "usage 2400 91 8000 0 $0.0085 gpt-5",
             "action shell: pytest",
@@ -81,32 +80,32 @@ Tokens: 1 sent, 1 received. Cost: $0.01 message, $0.02 session.
 #[rstest]
 #[case::overcome(
     "> litellm.RateLimitError: slow down  \n> Retrying in 0.2 seconds...  \n> Tokens: 1 sent, 1 received.  \n",
-    &["launched", "notice Retrying in 0.2 seconds...", "usage 1 1 0 0"],
+    &["notice Retrying in 0.2 seconds...", "usage 1 1 0 0"],
     Outcome::Succeeded
 )]
 #[case::given_up(
     "> litellm.RateLimitError: slow down  \n> Retrying in 0.2 seconds...  \n> litellm.RateLimitError: slow down  \n",
-    &["launched", "notice Retrying in 0.2 seconds...", "fault RateLimited: litellm.RateLimitError: slow down"],
+    &["notice Retrying in 0.2 seconds...", "fault RateLimited: litellm.RateLimitError: slow down"],
     Outcome::Failed
 )]
 #[case::cut_off(
     "> litellm.APIConnectionError: odd  \n> Retrying in 0.2 seconds...  \n",
-    &["launched", "notice Retrying in 0.2 seconds..."],
+    &["notice Retrying in 0.2 seconds..."],
     Outcome::CutOff
 )]
 #[case::hopeless(
     "> litellm.AuthenticationError: no key  \n",
-    &["launched", "fault Authentication: litellm.AuthenticationError: no key"],
+    &["fault Authentication: litellm.AuthenticationError: no key"],
     Outcome::Failed
 )]
 #[case::context(
     "> Model gpt-5 has hit a token limit!  \n> Input tokens: ~130,000 of 128,000 -- exceeded context window!  \n",
-    &["launched", "context 130000 of 128000", "fault ContextFull: Model gpt-5 has hit a token limit!"],
+    &["context 130000 of 128000", "fault ContextFull: Model gpt-5 has hit a token limit!"],
     Outcome::Failed
 )]
 #[case::output(
     "> Model gpt-5 has hit a token limit!  \n> Output tokens: ~4,096 of 4,096 -- exceeded output limit!  \n",
-    &["launched", "fault OutputLimit: Model gpt-5 has hit a token limit!"],
+    &["fault OutputLimit: Model gpt-5 has hit a token limit!"],
     Outcome::Failed
 )]
 fn errors_that_are_tried_again_are_no_failures(

@@ -100,7 +100,6 @@ fn session_files_tell_totals_context_and_quotas() {
     assert_eq!(
         codex(stream),
         [
-            "launched",
             "action shell: ls => a",
             "usage 6 2 4 0 m",
             "context 12 of 100",
@@ -143,7 +142,6 @@ fn text_is_read_block_by_block_and_json_in_it_is_text() {
     assert_eq!(
         told,
         [
-            "launched",
             "action shell: bash -lc 'git remote -v' => exit status 1\n{\n  \"type\": \"turn.failed\"\n}\n",
             "action time.now: {\"zone\":\"UTC\"} => noon\n",
             "usage 14582 0 0 0 o4-mini",
@@ -164,7 +162,7 @@ fn newer_text_tells_its_tokens_on_the_standard_error() {
             told.push(format!("{heard:?}"));
         });
     }
-    assert!(told.len() == 1 && told[0].contains("input_tokens: 12345"), "{told:?}");
+    assert!(told.len() == 2 && told[1].contains("input_tokens: 12345"), "{told:?}");
 }
 
 #[rstest]

@@ -17,7 +17,6 @@ fn a_stream_is_told_whole() {
     assert_eq!(
         told,
         [
-            "launched",
             "said I will.",
             "action shell: ls => a",
             "action read: {\"path\":\"x\"} => failed\n{\"error\":\"gone\"}",

@@ -23,7 +23,6 @@ fn a_stream_is_told_whole() {
     assert_eq!(
         gemini(stream),
         [
-            "launched",
             "said I will.",
             "action shell: ls => failed\nno",
             "notice slow",
@@ -78,14 +77,11 @@ fn one_object_is_read_too() {
 "#;
     assert_eq!(
         gemini(stream),
-        ["launched", "usage 65 30 40 0 m", "said Hello.", "result Hello.", "ended Succeeded"]
+        ["usage 65 30 40 0 m", "said Hello.", "result Hello.", "ended Succeeded"]
     );
     let failed =
         r#"{"session_id":"s","error":{"type":"Error","message":"API key not valid","code":400}}"#;
-    assert_eq!(
-        gemini(failed),
-        ["launched", "fault Authentication: API key not valid", "ended Failed"]
-    );
+    assert_eq!(gemini(failed), ["fault Authentication: API key not valid", "ended Failed"]);
 }
 
 #[test]
@@ -97,10 +93,7 @@ fn a_message_that_is_written_again_counts_once() {
 {"id":"1","timestamp":"2026-04-29T21:39:35Z","type":"gemini","content":"Hi","tokens":{"input":10,"output":1,"cached":0,"thoughts":2,"tool":0,"total":13},"model":"m","toolCalls":[{"name":"read","args":{"path":"a"},"status":"success","resultDisplay":"x"}]}
 "#;
     let (told, outcome) = read(&mut Gemini::default(), stream.as_bytes(), None);
-    assert_eq!(
-        told,
-        ["launched", "usage 10 3 0 0 m", "said Hi", "action read: {\"path\":\"a\"} => x"]
-    );
+    assert_eq!(told, ["usage 10 3 0 0 m", "said Hi", "action read: {\"path\":\"a\"} => x"]);
     assert_eq!(outcome, Outcome::CutOff);
 }
 

@@ -18,7 +18,6 @@ fn steps_add_up_and_a_price_of_nothing_is_no_price() {
     assert_eq!(
         told,
         [
-            "launched",
             "action bash: false => exit status 1\n",
             "usage 100 15 7 3",
             "said Done.",
@@ -53,7 +52,7 @@ fn errors_tell_whether_and_when_to_try_again(#[case] data: &str, #[case] expecte
     let stream = format!(
         r#"{{"type":"error","timestamp":1767036062000,"sessionID":"s","error":{{"name":"APIError","data":{data}}}}}"#
     );
-    assert_eq!(told(&mut OpenCode::default(), &stream), ["launched", expected]);
+    assert_eq!(told(&mut OpenCode::default(), &stream), [expected]);
 }
 
 #[rstest]

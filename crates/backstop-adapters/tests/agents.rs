@@ -2,7 +2,12 @@
 //! by its own words, and everything told summed up. The figures were worked out from the raw files
 //! by other means.
 
-#![expect(clippy::disallowed_methods, reason = "the captures are files")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "the captures are files, and a test may fail and say so"
+)]
 
 use std::path::Path;
 
@@ -190,7 +195,6 @@ const CAPTURES: &[Expected] = captures! {
     "aider/swebench-matplotlib__matplotlib-23964.md": Aider [158_947, 872, 0, 0] Some((1.355_405, 1e-6)), 3 (0) actions, 2 launches, [] => Succeeded;
     "aider/swebench-pallets__flask-5063.md": Aider [624_299, 14_126, 0, 0] Some((6.535_855, 1e-6)), 13 (0) actions, 6 launches, [] => Succeeded;
     "other-agents/pi-print-mode-events.jsonl": Pi [2650, 406, 0, 0] Some((0.003_462, 1e-9)), 1 (0) actions, 1 launches, [] => Succeeded;
-    "other-agents/amp-stream-success-hand.jsonl": Claude [150, 30, 0, 0] None, 1 (0) actions, 1 launches, [] => Succeeded;
     "other-agents/droid-stream-json.jsonl": Generic [0, 0, 0, 0] None, 0 (0) actions, 0 launches, [] => Succeeded;
     "other-agents/copilot-session-events.jsonl": Generic [0, 0, 0, 0] None, 0 (0) actions, 0 launches, [] => Succeeded;
     "other-agents/copilot-cli-debug-log.txt": Generic [0, 0, 0, 0] None, 0 (0) actions, 0 launches, [] => Succeeded;

@@ -5,14 +5,42 @@
 //! what becomes of an event.
 
 mod adapter;
+mod agent;
+mod aider;
+mod calls;
 mod claude;
+mod codex;
+mod cursor;
 mod excerpt;
 mod fault;
+mod fields;
 mod framing;
 pub mod trajectory;
+mod gemini;
+mod generic;
+mod goose;
+mod jsonl;
+mod launch;
+mod opencode;
+mod pi;
+mod prices;
+#[cfg(test)]
+mod testing;
+mod totals;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
+pub use agent::{Agent, Auto, UnknownAgent};
+pub use aider::Aider;
 pub use claude::Claude;
+pub use codex::Codex;
+pub use cursor::Cursor;
 pub use excerpt::excerpt;
 pub use fault::{Fault, FaultKind, from_category, from_status, recognise, reset_time};
 pub use framing::{Framer, without_escapes};
+pub use gemini::Gemini;
+pub use generic::Generic;
+pub use goose::Goose;
+pub use jsonl::{JsonPath, JsonPathError, Jsonl, JsonlMapping, JsonlMappingError};
+pub use opencode::OpenCode;
+pub use pi::Pi;
+pub use prices::{Price, Prices, PricesError};

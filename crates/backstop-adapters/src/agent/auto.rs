@@ -1,0 +1,106 @@
+//! Finds out whose output it is by reading it.
+
+use std::fmt;
+
+use super::Agent;
+use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
+
+/// Holds the first records back until one of them tells the agent, and then hands all of them on.
+///
+/// Where none does, it is some program: nothing is read out of its output.
+#[derive(Default)]
+pub struct Auto {
+    found: Option<(Agent, Box<dyn Adapter>)>,
+    held: Vec<Held>,
+    held_bytes: usize,
+}
+
+/// What came before anything told the agent.
+enum Held {
+    Json(Vec<u8>),
+    Text(String),
+    ErrorLine(String),
+}
+
+impl Auto {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whose output it is, as far as is known.
+    pub fn agent(&self) -> Option<Agent> {
+        self.found.as_ref().map(|(agent, _)| *agent)
+    }
+
+    fn hold(&mut self, held: Held, moment: &Moment, listener: &mut dyn Listener) {
+        self.held_bytes += match &held {
+            Held::Json(bytes) => bytes.len(),
+            Held::Text(text) | Held::ErrorLine(text) => text.len(),
+        };
+        self.held.push(held);
+        if self.held.len() >= MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
+            self.settle(Agent::Generic, moment, listener);
+        }
+    }
+
+    /// It is this agent: what was held back is its.
+    fn settle(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
+        let (_, adapter) = self.found.insert((agent, agent.adapter()));
+        for held in std::mem::take(&mut self.held) {
+            match &held {
+                Held::Json(bytes) => adapter.record(Record::Json(bytes), moment, listener),
+                Held::Text(text) => adapter.record(Record::Text(text), moment, listener),
+                Held::ErrorLine(line) => adapter.error_line(line, moment, listener),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Auto {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Auto").field("agent", &self.agent()).finish_non_exhaustive()
+    }
+}
+
+impl Adapter for Auto {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        if self.found.is_none()
+            && let Some(agent) = Agent::of_first_record(&record)
+        {
+            self.settle(agent, moment, listener);
+        }
+        match (&mut self.found, record) {
+            (Some((_, adapter)), record) => adapter.record(record, moment, listener),
+            (None, Record::Json(bytes)) => self.hold(Held::Json(bytes.to_vec()), moment, listener),
+            (None, Record::Text(text)) => self.hold(Held::Text(text.to_owned()), moment, listener),
+        }
+    }
+
+    fn error_line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
+        match &mut self.found {
+            Some((_, adapter)) => adapter.error_line(line, moment, listener),
+            None => self.hold(Held::ErrorLine(line.to_owned()), moment, listener),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        if self.found.is_none() {
+            self.settle(Agent::Generic, moment, listener);
+        }
+        match &mut self.found {
+            Some((_, adapter)) => adapter.finish(exit, moment, listener),
+            None => Outcome::CutOff,
+        }
+    }
+}
+
+const MOST_HELD: usize = 64;
+const MOST_HELD_BYTES: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{FAILED, moment, read, told};
+
+#[test]
+fn what_came_before_the_agent_was_known_is_its() {
+    let stream = "npm warn deprecated\n{\"odd\":1}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"Hi.\"}}\n";
+    let mut auto = Auto::new();
+    assert_eq!(told(&mut auto, stream), ["said Hi."]);
+    assert_eq!(auto.agent(), Some(Agent::Codex));
+}
+
+#[test]
+fn what_no_agent_claims_is_any_program() {
+    let mut auto = Auto::new();
+    assert_eq!(told(&mut auto, "rate limit exceeded\n"), Vec::<String>::new());
+    assert_eq!(auto.agent(), Some(Agent::Generic));
+    assert_eq!(read(&mut Auto::new(), b"x", FAILED), (vec![], Outcome::Failed));
+}
+
+#[test]
+fn little_is_held_back() {
+    let late = "{\"type\":\"agent_start\"}\n";
+    let mut auto = Auto::new();
+    told(&mut auto, &format!("{}{late}", "line\n".repeat(63)));
+    assert_eq!(auto.agent(), Some(Agent::Pi));
+    let mut auto = Auto::new();
+    told(&mut auto, &format!("{}{late}", "line\n".repeat(64)));
+    assert_eq!(auto.agent(), Some(Agent::Generic));
+    let mut auto = Auto::new();
+    told(&mut auto, &format!("{}\n{late}", "x".repeat(MOST_HELD_BYTES + 1)));
+    assert_eq!(auto.agent(), Some(Agent::Generic));
+    assert!(auto.held.is_empty());
+}
+
+/// Records of every agent, to be cut, mixed and mutilated.
+const RECORDS: &[&str] = &[
+    r#"{"type":"thread.started","thread_id":"t"}"#,
+    r#"{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"ls","aggregated_output":"x","exit_code":1,"status":"failed"}}"#,
+    r#"{"type":"turn.completed","usage":{"input_tokens":18446744073709551615,"cached_input_tokens":2,"output_tokens":3}}"#,
+    r#"{"timestamp":"2026-02-23T19:34:28Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10},"last_token_usage":{"total_tokens":12},"model_context_window":100},"rate_limits":{"primary":{"used_percent":50,"window_minutes":300,"resets_in_seconds":18446744073709551615}}}}"#,
+    r#"{"type":"init","timestamp":"2026-01-15T10:00:00Z","session_id":"s","model":"m"}"#,
+    r#"{"type":"result","status":"success","stats":{"total_tokens":1,"input_tokens":100,"output_tokens":50,"cached":140}}"#,
+    r#"{"sessionId":"s","projectHash":"p","messages":[{"id":"1","type":"gemini","content":"x","tokens":{"input":1,"cached":9}}]}"#,
+    r#"{"type":"step_finish","timestamp":-1,"sessionID":"s","part":{"reason":"stop","cost":-1,"tokens":{"input":1e300}}}"#,
+    r#"{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"message":"x","statusCode":70000,"responseHeaders":{"retry-after":"1e300"}}}}"#,
+    r#"{"type":"message_end","message":{"role":"assistant","content":[],"usage":{"input":3},"stopReason":"error"}}"#,
+    r#"{"type":"message","message":{"id":"1","role":"assistant","content":[{"type":"toolRequest"}]}}"#,
+    r#"{"type":"tool_call","call_id":"c","tool_call":{"shellToolCall":{"args":[]}}}"#,
+    "# aider chat started at 2026-07-03 13:15:19",
+    "> Tokens: 99999999999999999999k sent, 1.2.3 received. Cost: $1e9 message, $. session.",
+    "> Tokens: 2.4k sent, 91 received.",
+    "Cost: $0.0085 message, $0.0085 session.",
+    "> litellm.RateLimitError: x",
+    "[2025-08-31T12:37:08] OpenAI Codex v0.27.0",
+    "[2025-08-31T12:37:33] bash exited 99999999999999999999 in 1ms:",
+    "[2025-08-31T12:37:36] tokens used: 99999999999999999999999",
+];
+
+fn all() -> Vec<Box<dyn Adapter>> {
+    let mut all: Vec<Box<dyn Adapter>> = Agent::ALL.into_iter().map(Agent::adapter).collect();
+    all.push(Box::new(Auto::new()));
+    all
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_on_mutilated_records(
+        records in proptest::collection::vec(
+            (proptest::sample::select(RECORDS), any::<proptest::sample::Index>(), any::<Option<u8>>()),
+            0..12,
+        ),
+        exit in proptest::option::of((proptest::option::of(any::<i32>()), proptest::option::of(1..64))),
+    ) {
+        let mut stream = Vec::new();
+        for (record, at, byte) in records {
+            let mut record = record.as_bytes().to_vec();
+            let at = at.index(record.len());
+            match byte {
+                // One byte is another, or the rest is missing, or all is as it was.
+                Some(byte @ 1..) => record[at] = byte,
+                Some(0) => record.truncate(at),
+                None => {}
+            }
+            stream.extend(record);
+            stream.push(b'\n');
+        }
+        let exit = exit.map(|(code, signal)| Exit { code, signal });
+        for mut adapter in all() {
+            read(adapter.as_mut(), &stream, exit);
+        }
+    }
+
+    #[test]
+    fn nothing_panics_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for mut adapter in all() {
+            adapter.error_line(&String::from_utf8_lossy(&bytes), &moment(), &mut |_: crate::Heard<'_>| {});
+            adapter.record(Record::Json(&bytes), &moment(), &mut |_: crate::Heard<'_>| {});
+            read(adapter.as_mut(), &bytes, None);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which agent prints such a record: by its keys, whatever their order.
+
+use serde_json::Value;
+
+use super::Agent;
+use crate::Record;
+use crate::fields::{parse, text};
+
+pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
+    match record {
+        Record::Json(bytes) => of_value(&parse(bytes)?),
+        Record::Text(line) => of_line(line),
+    }
+}
+
+fn of_value(value: &Value) -> Option<Agent> {
+    let has = |key: &str| value.get(key).is_some();
+    let has_all = |keys: &[&str]| keys.iter().all(|key| has(key));
+    let Some(kind) = text(value, "type") else {
+        return if has_all(&["sessionId", "projectHash"]) || has_all(&["response", "stats"]) {
+            Some(Agent::Gemini)
+        } else if has_all(&["messages", "metadata"]) {
+            Some(Agent::Goose)
+        } else {
+            None
+        };
+    };
+    if has("payload") {
+        let is_rollout =
+            ["session_meta", "turn_context", "response_item", "event_msg", "compacted"]
+                .contains(&kind);
+        return is_rollout.then_some(Agent::Codex);
+    }
+    if has("sessionID") {
+        let is_opencode =
+            ["step_start", "step_finish", "text", "reasoning", "tool_use", "error"].contains(&kind);
+        return is_opencode.then_some(Agent::OpenCode);
+    }
+    match kind {
+        "thread.started" | "turn.started" | "turn.completed" | "turn.failed" | "item.started"
+        | "item.updated" | "item.completed" => Some(Agent::Codex),
+        "agent_start" | "agent_end" | "turn_start" | "turn_end" => Some(Agent::Pi),
+        "session" if has_all(&["version", "cwd"]) => Some(Agent::Pi),
+        "message_start" | "message_end" if value.pointer("/message/role").is_some() => {
+            // Claude's own stream has such events inside of others, and without a content yet.
+            value.pointer("/message/timestamp").is_some().then_some(Agent::Pi)
+        }
+        "init" if has("session_id") && !has("subtype") => Some(Agent::Gemini),
+        "message" if has_all(&["role", "content", "timestamp"]) => Some(Agent::Gemini),
+        "tool_use" if has_all(&["tool_name", "tool_id"]) => Some(Agent::Gemini),
+        "tool_result" if has_all(&["tool_id", "status"]) => Some(Agent::Gemini),
+        "error" if has("severity") => Some(Agent::Gemini),
+        "result" if has_all(&["status", "stats"]) => Some(Agent::Gemini),
+        "gemini" if has("content") => Some(Agent::Gemini),
+        "message" if value.pointer("/message/content").is_some() => Some(Agent::Goose),
+        "complete" if has("total_tokens") => Some(Agent::Goose),
+        "notification" if has("extension_id") => Some(Agent::Goose),
+        "tool_call" if has_all(&["call_id", "tool_call"]) => Some(Agent::Cursor),
+        // Cursor speaks as Claude does, but does not list its tools and counts nothing.
+        "system" if has("subtype") => {
+            let is_cursor = has("apiKeySource") && !has("tools");
+            Some(if is_cursor { Agent::Cursor } else { Agent::Claude })
+        }
+        "result" if has("subtype") => {
+            let is_cursor = has("request_id") && !has("num_turns") && !has("usage");
+            Some(if is_cursor { Agent::Cursor } else { Agent::Claude })
+        }
+        "assistant" | "user" if value.pointer("/message/content").is_some() => Some(Agent::Claude),
+        "stream_event" | "rate_limit_event" => Some(Agent::Claude),
+        "summary" if has("leafUuid") => Some(Agent::Claude),
+        "error" if value.pointer("/error/type").is_some() => Some(Agent::Claude),
+        _ => None,
+    }
+}
+
+fn of_line(line: &str) -> Option<Agent> {
+    let words = line.strip_prefix("> ").unwrap_or(line);
+    if line.starts_with("# aider chat started at ") || words.starts_with("Aider v") {
+        return Some(Agent::Aider);
+    }
+    // The time in front of it came and went.
+    let banner = line.find("OpenAI Codex v");
+    banner.is_some_and(|at| at == 0 || at == "[2025-08-31T12:37:08] ".len()).then_some(Agent::Codex)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(r#"{"thread_id":"x","type":"thread.started"}"#, Some(Agent::Codex))]
+    #[case(r#"{"payload":{"id":"x"},"timestamp":"t","type":"session_meta"}"#, Some(Agent::Codex))]
+    #[case(r#"{"session_id":"x","model":"m","timestamp":"t","type":"init"}"#, Some(Agent::Gemini))]
+    #[case(r#"{"sessionId":"x","projectHash":"y","messages":[]}"#, Some(Agent::Gemini))]
+    #[case(r#"{"response":"x","stats":{}}"#, Some(Agent::Gemini))]
+    #[case(r#"{"sessionID":"x","type":"step_start","part":{}}"#, Some(Agent::OpenCode))]
+    #[case(r#"{"sessionID":"x","type":"error","error":{}}"#, Some(Agent::OpenCode))]
+    #[case(r#"{"type":"agent_start"}"#, Some(Agent::Pi))]
+    #[case(r#"{"type":"message","message":{"role":"user","content":[]}}"#, Some(Agent::Goose))]
+    #[case(r#"{"messages":[],"metadata":{"total_tokens":1}}"#, Some(Agent::Goose))]
+    #[case(
+        r#"{"subtype":"init","type":"system","apiKeySource":"env","model":"m"}"#,
+        Some(Agent::Cursor)
+    )]
+    #[case(
+        r#"{"cwd":"/","tools":[],"subtype":"init","type":"system","apiKeySource":"none"}"#,
+        Some(Agent::Claude)
+    )]
+    #[case(
+        r#"{"is_error":false,"subtype":"success","type":"result","request_id":"r"}"#,
+        Some(Agent::Cursor)
+    )]
+    #[case(
+        r#"{"is_error":false,"subtype":"success","type":"result","num_turns":3}"#,
+        Some(Agent::Claude)
+    )]
+    #[case(r#"{"type":"error","error":{"type":"invalid_request_error"}}"#, Some(Agent::Claude))]
+    #[case(r#"{"type":"build","status":"ok"}"#, None)]
+    #[case(r#"{"type":"error","message":"anybody's"}"#, None)]
+    #[case("{not json}", None)]
+    fn keys_tell_the_agent(#[case] line: &str, #[case] expected: Option<Agent>) {
+        assert_eq!(agent(&Record::Json(line.as_bytes())), expected);
+    }
+
+    #[rstest]
+    #[case("# aider chat started at 2026-04-25 07:25:07", Some(Agent::Aider))]
+    #[case("Aider v0.86.2", Some(Agent::Aider))]
+    #[case("OpenAI Codex v0.46.0 (research preview)", Some(Agent::Codex))]
+    #[case("[2025-08-31T12:37:08] OpenAI Codex v0.27.0 (research preview)", Some(Agent::Codex))]
+    #[case("npm warn: see OpenAI Codex v2", None)]
+    #[case("compiling", None)]
+    fn so_do_banners(#[case] line: &str, #[case] expected: Option<Agent>) {
+        assert_eq!(agent(&Record::Text(line)), expected);
+    }
+}

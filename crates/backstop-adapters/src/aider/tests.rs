@@ -1,0 +1,120 @@
+use rstest::rstest;
+
+use super::*;
+use crate::testing::{read, told};
+
+fn aider(stream: &str) -> Vec<String> {
+    told(&mut Aider::default(), stream)
+}
+
+const HISTORY: &str = "
+# aider chat started at 2026-07-03 13:15:19
+
+> Aider v0.86.2  
+> Main model: deepseek/v4 with whole edit format, infinite output  
+
+#### do it  
+
+I will write Tokens: many.
+
+> Tokens: 2.4k sent, 1.2k cache write, 8.0k cache hit, 91 received.
+Cost: $0.0085 message, $0.0085 session. Use --no-stream for accurate caching costs.  
+> Applied edit to src/a.rs  
+> Commit 591894f docs: more  
+
+# aider chat started at 2026-07-03 14:00:00
+
+#### again  
+
+Done.
+
+> Tokens: 10,332 sent, 439 received.  
+";
+
+#[test]
+fn a_history_is_told_whole() {
+    let (told, outcome) = read(&mut Aider::default(), HISTORY.as_bytes(), None);
+    assert_eq!(
+        told,
+        [
+            "said I will write Tokens: many.",
+            "usage 1200 91 8000 1200 $0.0085 deepseek/v4",
+            "action edit: src/a.rs => ",
+            "ended Succeeded",
+            "launched",
+            "said Done.",
+            "usage 10332 439 0 0",
+            "result Done.",
+        ]
+    );
+    assert_eq!(outcome, Outcome::Succeeded);
+}
+
+#[test]
+fn the_screen_is_read_too_and_a_programs_output_is_nobodys_words() {
+    let stream = "\
+Aider v0.86.2
+Model: gpt-5 with diff edit format
+Repo-map: using 1024 tokens
+
+I will run the tests.
+
+Tokens: 2.4k sent, 8.0k cache hit, 91 received. Cost: $0.0085 message, $0.0085
+session.
+Running pytest
+All tests passed, rate limit exceeded
+Tokens: 1 sent, 1 received. Cost: $0.01 message, $0.02 session.
+";
+    assert_eq!(
+        aider(stream),
+        [
+            "said I will run the tests.",
+            "usage 2400 91 8000 0 $0.0085 gpt-5",
+            "action shell: pytest",
+            "usage 1 1 0 0 $0.0100 gpt-5",
+            "result I will run the tests.",
+        ]
+    );
+}
+
+#[rstest]
+#[case::overcome(
+    "> litellm.RateLimitError: slow down  \n> Retrying in 0.2 seconds...  \n> Tokens: 1 sent, 1 received.  \n",
+    &["notice Retrying in 0.2 seconds...", "usage 1 1 0 0"],
+    Outcome::Succeeded
+)]
+#[case::given_up(
+    "> litellm.RateLimitError: slow down  \n> Retrying in 0.2 seconds...  \n> litellm.RateLimitError: slow down  \n",
+    &["notice Retrying in 0.2 seconds...", "fault RateLimited: litellm.RateLimitError: slow down"],
+    Outcome::Failed
+)]
+#[case::cut_off(
+    "> litellm.APIConnectionError: odd  \n> Retrying in 0.2 seconds...  \n",
+    &["notice Retrying in 0.2 seconds..."],
+    Outcome::CutOff
+)]
+#[case::hopeless(
+    "> litellm.AuthenticationError: no key  \n",
+    &["fault Authentication: litellm.AuthenticationError: no key"],
+    Outcome::Failed
+)]
+#[case::context(
+    "> Model gpt-5 has hit a token limit!  \n> Input tokens: ~130,000 of 128,000 -- exceeded context window!  \n",
+    &["context 130000 of 128000", "fault ContextFull: Model gpt-5 has hit a token limit!"],
+    Outcome::Failed
+)]
+#[case::output(
+    "> Model gpt-5 has hit a token limit!  \n> Output tokens: ~4,096 of 4,096 -- exceeded output limit!  \n",
+    &["fault OutputLimit: Model gpt-5 has hit a token limit!"],
+    Outcome::Failed
+)]
+fn errors_that_are_tried_again_are_no_failures(
+    #[case] lines: &str,
+    #[case] expected: &[&str],
+    #[case] outcome: Outcome,
+) {
+    let history = format!("# aider chat started at 2026-07-03 13:15:19\n{lines}");
+    let (told, ended) = read(&mut Aider::default(), history.as_bytes(), None);
+    assert_eq!(told, expected);
+    assert_eq!(ended, outcome);
+}

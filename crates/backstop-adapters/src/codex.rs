@@ -1,0 +1,121 @@
+//! Codex: the stream of `codex exec --json`, its session files, and its text of 2025.
+
+mod exec;
+mod fault;
+mod limits;
+mod rollout;
+mod text;
+
+use serde_json::Value;
+
+use crate::fields::{count, parse};
+use crate::launch::Launch;
+use crate::totals::{Tokens, Total};
+use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
+use text::Transcript;
+
+/// Reads what Codex prints or keeps.
+#[derive(Debug, Default)]
+pub struct Codex {
+    launch: Launch,
+    /// Both the stream and the session files tell the thread's total so far.
+    total: Total,
+    transcript: Transcript,
+    /// Text without JSON. There the JSON that a tool returns is text, too.
+    prints_text: bool,
+    /// Turns are told, so their ends are, too.
+    has_turns: bool,
+    /// Nothing came after the agent's latest words.
+    spoke_last: bool,
+}
+
+impl Adapter for Codex {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        match record {
+            Record::Json(bytes) if !self.prints_text => {
+                if let Some(value) = parse(bytes) {
+                    self.value(&value, moment, listener);
+                }
+            }
+            Record::Json(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                for line in text.lines() {
+                    self.transcript.line(line, &mut self.launch, moment, listener);
+                }
+            }
+            Record::Text(line) if !self.has_turns => {
+                self.prints_text |= text::is_banner(line);
+                self.transcript.line(line, &mut self.launch, moment, listener);
+            }
+            Record::Text(_) => {}
+        }
+    }
+
+    fn error_line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
+        // With text, the standard error may hold all that the tools print. Only Codex's own
+        // complaints count.
+        if line.to_ascii_lowercase().starts_with("error") {
+            self.launch.suspect(line, moment);
+        }
+        if !self.has_turns {
+            self.transcript.tokens_line(line, &mut self.launch, listener);
+        }
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        _moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        self.transcript.close(&mut self.launch, listener);
+        let silent = self.silent_outcome();
+        if silent == Outcome::Succeeded && !self.launch.has_failed() {
+            self.launch.result(None, listener);
+        }
+        self.launch.finish(exit, silent, listener)
+    }
+}
+
+impl Codex {
+    /// A thread begins, or goes on in another process: then its total does, too.
+    fn begin(&mut self, thread: Option<&str>, listener: &mut dyn Listener) {
+        if self.launch.begin(thread, self.silent_outcome(), listener) {
+            self.total = Total::default();
+            self.has_turns = false;
+            self.spoke_last = false;
+        }
+    }
+
+    /// Neither text nor the first session files have a terminal record that could be missing.
+    fn silent_outcome(&self) -> Outcome {
+        if self.prints_text || (self.spoke_last && !self.has_turns) {
+            Outcome::Succeeded
+        } else {
+            Outcome::CutOff
+        }
+    }
+
+    fn value(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
+        if value.get("payload").is_some() {
+            self.rollout(value, moment, listener);
+        } else {
+            self.exec(value, moment, listener);
+        }
+    }
+}
+
+/// The tokens of a usage object. Cached input is part of the input there, and written cache too.
+fn tokens(usage: &Value) -> Tokens {
+    let cache_read = count(usage, "cached_input_tokens");
+    let cache_write = count(usage, "cache_write_input_tokens");
+    Tokens {
+        input: count(usage, "input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
+        output: count(usage, "output_tokens"),
+        cache_read,
+        cache_write,
+    }
+}
+
+#[cfg(test)]
+mod tests;

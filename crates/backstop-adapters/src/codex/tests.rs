@@ -1,0 +1,199 @@
+use rstest::rstest;
+
+use super::*;
+use crate::testing::{FAILED, moment, read, told};
+
+fn codex(stream: &str) -> Vec<String> {
+    told(&mut Codex::default(), stream)
+}
+
+#[test]
+fn a_total_is_not_added_twice() {
+    let stream = r#"
+{"type":"thread.started","thread_id":"t"}
+{"type":"turn.completed","usage":{"input_tokens":1000,"cached_input_tokens":600,"cache_write_input_tokens":100,"output_tokens":50,"reasoning_output_tokens":20}}
+{"type":"turn.started"}
+{"type":"turn.completed","usage":{"input_tokens":1500,"cached_input_tokens":1000,"cache_write_input_tokens":100,"output_tokens":70}}
+{"type":"thread.started","thread_id":"t"}
+{"type":"turn.completed","usage":{"input_tokens":1600,"cached_input_tokens":1000,"cache_write_input_tokens":100,"output_tokens":80}}
+{"type":"thread.started","thread_id":"another"}
+{"type":"turn.completed","usage":{"input_tokens":2000,"cached_input_tokens":1900,"output_tokens":90}}
+"#;
+    let usage: Vec<String> =
+        codex(stream).into_iter().filter(|told| told.starts_with("usage")).collect();
+    assert_eq!(
+        usage,
+        ["usage 300 50 600 100", "usage 100 20 400 0", "usage 100 10 0 0", "usage 100 90 1900 0"]
+    );
+}
+
+#[test]
+fn an_error_that_is_told_twice_is_one() {
+    let stream = r#"
+{"type":"turn.started"}
+{"type":"error","message":"Reconnecting... 1/5"}
+{"type":"error","message":"You've hit your usage limit. Try again at 2:54 AM."}
+{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at 2:54 AM."}}
+"#;
+    assert_eq!(
+        codex(stream),
+        [
+            "notice Reconnecting... 1/5",
+            "fault RateLimited: You've hit your usage limit. Try again at 2:54 AM. until 2026-07-12T02:54:00Z",
+            "ended Failed",
+        ]
+    );
+}
+
+#[test]
+fn a_message_may_be_the_answer_of_the_provider() {
+    let message = r#"{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Unsupported parameter\"}}"#;
+    let stream = format!(r#"{{"type":"turn.failed","error":{{"message":"{message}"}}}}"#);
+    assert_eq!(codex(&stream), ["fault InvalidRequest: Unsupported parameter", "ended Failed"]);
+}
+
+#[test]
+fn items_are_told_once_and_warnings_are_no_failures() {
+    let stream = r#"
+{"type":"item.started","item":{"id":"1","type":"command_execution","command":"ls","status":"in_progress"}}
+{"type":"item.updated","item":{"id":"1","type":"command_execution","command":"ls","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"ls","aggregated_output":"no","exit_code":2,"status":"failed"}}
+{"type":"item.completed","item":{"id":"2","type":"file_change","changes":[{"path":"a","kind":"add"},{"path":"b","kind":"update"}],"status":"completed"}}
+{"type":"item.completed","item":{"id":"3","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"b":1,"a":2},"error":{"message":"late"},"status":"failed"}}
+{"type":"item.completed","item":{"id":"4","type":"web_search","query":"q"}}
+{"type":"item.completed","item":{"id":"5","type":"error","message":"model rerouted"}}
+{"type":"item.completed","item":{"id":"6","type":"todo_list","items":[{"text":"x","completed":true},{"text":"y","completed":false}]}}
+{"type":"item.completed","item":{"id":"7","type":"agent_message","text":"Done."}}
+{"type":"item.started","item":{"id":"8","type":"command_execution","command":"sleep 9","status":"in_progress"}}
+{"type":"turn.completed","usage":{}}
+"#;
+    assert_eq!(
+        codex(stream),
+        [
+            "action shell: ls => exit status 2\nno",
+            "action file_change: add a, update b => ",
+            "action s.t: {\"a\":2,\"b\":1} => failed\nlate",
+            "action web_search: q => ",
+            "notice model rerouted",
+            "tasks 1 of 2",
+            "said Done.",
+            "result Done.",
+            "ended Succeeded",
+            "action shell: sleep 9",
+        ]
+    );
+}
+
+#[test]
+fn session_files_tell_totals_context_and_quotas() {
+    let stream = r#"
+{"timestamp":"2026-02-23T19:34:26.098Z","type":"session_meta","payload":{"id":"s"}}
+{"timestamp":"2026-02-23T19:34:26.099Z","type":"turn_context","payload":{"model":"m"}}
+{"timestamp":"2026-02-23T19:34:27Z","type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c"}}
+{"timestamp":"2026-02-23T19:34:27Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"output\":\"a\",\"metadata\":{\"exit_code\":0}}"}}
+{"timestamp":"2026-02-23T19:34:28Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"total_tokens":12},"last_token_usage":{"total_tokens":12},"model_context_window":100},"rate_limits":{"primary":{"used_percent":50,"window_minutes":300}}}}
+{"timestamp":"2026-02-23T19:34:29Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"total_tokens":12},"last_token_usage":{"total_tokens":12},"model_context_window":100},"rate_limits":null}}
+{"timestamp":"2026-02-23T19:34:29Z","type":"compacted","payload":{}}
+{"timestamp":"2026-02-23T19:34:30Z","type":"event_msg","payload":{"type":"error","message":"boom","codex_error_info":"server_overloaded"}}
+{"timestamp":"2026-02-23T19:34:30Z","type":"event_msg","payload":{"type":"task_complete","last_agent_message":null,"error":{"message":"boom","codex_error_info":"server_overloaded"}}}
+"#;
+    assert_eq!(
+        codex(stream),
+        [
+            "action shell: ls => a",
+            "usage 6 2 4 0 m",
+            "context 12 of 100",
+            "quota 5h 0.5",
+            "context 12 of 100",
+            "compaction compaction",
+            "notice the context was compacted",
+            "fault Overloaded: boom",
+            "ended Failed",
+        ]
+    );
+}
+
+const TEXT: &str = "\
+[2025-08-31T12:37:08] OpenAI Codex v0.27.0 (research preview)
+--------
+model: o4-mini
+--------
+[2025-08-31T12:37:08] User instructions:
+tokens used
+99
+[2025-08-31T12:37:33] exec bash -lc 'git remote -v' in /home
+[2025-08-31T12:37:34] bash -lc 'git remote -v' exited 1 in 162ms:
+{
+  \"type\": \"turn.failed\"
+}
+[2025-08-31T12:37:35] tool time.now({\"zone\":\"UTC\"})
+[2025-08-31T12:37:35] time.now({\"zone\":\"UTC\"}) success in 2ms:
+noon
+[2025-08-31T12:37:36] tokens used: 14582
+[2025-08-31T12:37:50] codex
+
+It is noon.
+[2025-08-31T12:37:51] tokens used: 1,368
+";
+
+#[test]
+fn text_is_read_block_by_block_and_json_in_it_is_text() {
+    let (told, outcome) = read(&mut Codex::default(), TEXT.as_bytes(), None);
+    assert_eq!(
+        told,
+        [
+            "action shell: bash -lc 'git remote -v' => exit status 1\n{\n  \"type\": \"turn.failed\"\n}\n",
+            "action time.now: {\"zone\":\"UTC\"} => noon\n",
+            "usage 14582 0 0 0 o4-mini",
+            "said It is noon.",
+            "usage 1368 0 0 0 o4-mini",
+            "result It is noon.",
+        ]
+    );
+    assert_eq!(outcome, Outcome::Succeeded);
+}
+
+#[test]
+fn newer_text_tells_its_tokens_on_the_standard_error() {
+    let mut told = Vec::new();
+    let mut codex = Codex::default();
+    for line in ["codex", "All done", "tokens used", "12,345"] {
+        codex.error_line(line, &moment(), &mut |heard: crate::Heard<'_>| {
+            told.push(format!("{heard:?}"));
+        });
+    }
+    assert!(told.len() == 2 && told[1].contains("input_tokens: 12345"), "{told:?}");
+}
+
+#[rstest]
+#[case::nothing("", None, Outcome::CutOff)]
+#[case::begun(r#"{"type":"turn.started"}"#, None, Outcome::CutOff)]
+#[case::failed_by_its_status(r#"{"type":"turn.completed","usage":{}}"#, FAILED, Outcome::Failed)]
+#[case::killed(
+    r#"{"type":"turn.started"}"#,
+    Some(Exit { code: None, signal: Some(9) }),
+    Outcome::CutOff
+)]
+#[case::completed(r#"{"type":"turn.completed","usage":{}}"#, None, Outcome::Succeeded)]
+fn the_end_is_judged_from_all_that_is_known(
+    #[case] stream: &str,
+    #[case] exit: Option<Exit>,
+    #[case] expected: Outcome,
+) {
+    assert_eq!(read(&mut Codex::default(), stream.as_bytes(), exit).1, expected);
+}
+
+#[test]
+fn the_standard_error_explains_a_failure_that_nothing_else_does() {
+    let mut codex = Codex::default();
+    let mut told = Vec::new();
+    let mut listener = |heard: crate::Heard<'_>| {
+        if let crate::Heard::Fault(fault) = heard {
+            told.push(fault.kind);
+        }
+    };
+    codex.error_line("test output: rate limit reached", &moment(), &mut listener);
+    codex.error_line("ERROR: Not logged in", &moment(), &mut listener);
+    codex.finish(FAILED, &moment(), &mut listener);
+    assert_eq!(told, [crate::FaultKind::Authentication]);
+}

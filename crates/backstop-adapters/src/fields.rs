@@ -1,0 +1,195 @@
+//! Reads JSON that others wrote: what is missing or of another type is simply not there.
+
+use std::borrow::Cow;
+
+use backstop_core::event::Usage;
+use backstop_core::time::Timestamp;
+use serde_json::Value;
+
+/// The value of a record, or nothing if it is no JSON.
+///
+/// Programs that cut text by UTF-16 units print half characters as lone escapes (`\ud83d`), which
+/// are no valid JSON. They are replaced rather than losing the whole record.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok().or_else(|| {
+        let text = String::from_utf8_lossy(bytes);
+        match without_half_characters(&text) {
+            Cow::Borrowed(_) if matches!(text, Cow::Borrowed(_)) => None,
+            repaired => serde_json::from_str(&repaired).ok(),
+        }
+    })
+}
+
+/// The text under a key.
+pub(crate) fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+/// The text under a path such as `/error/message`.
+pub(crate) fn text_at<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
+    value.pointer(path)?.as_str()
+}
+
+/// A whole number that is not negative. Fractions are cut off, anything else counts as nothing.
+pub(crate) fn count(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(whole).unwrap_or(0)
+}
+
+/// A whole number that is not negative, wherever it stands.
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64()?;
+        // Beyond 2^53 a double names no exact count any more, and such a count is no honest figure.
+        let honest = (0.0..=9_007_199_254_740_992.0).contains(&number);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range was checked, and the fraction is to be cut off"
+        )]
+        honest.then_some(number as u64)
+    })
+}
+
+/// A sum of money.
+pub(crate) fn amount(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
+}
+
+/// A cost that an agent gives as zero where it does not know the price.
+pub(crate) fn known_cost(cost: Option<f64>, usage: &Usage) -> Option<f64> {
+    let spent = usage.input_tokens > 0
+        || usage.output_tokens > 0
+        || usage.cache_read_tokens > 0
+        || usage.cache_write_tokens > 0;
+    cost.filter(|cost| *cost > 0.0 || !spent)
+}
+
+/// Whether there is anything in it that counts.
+pub(crate) fn is_nothing(usage: &Usage) -> bool {
+    usage.input_tokens == 0
+        && usage.output_tokens == 0
+        && usage.cache_read_tokens == 0
+        && usage.cache_write_tokens == 0
+        && usage.cost_usd.is_none_or(|cost| cost == 0.0)
+}
+
+/// A point in time, as RFC 3339 or in milliseconds since 1970.
+pub(crate) fn time(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(_) => milliseconds(value.as_i64()?),
+        _ => None,
+    }
+}
+
+/// A point in time in seconds since 1970.
+pub(crate) fn seconds(seconds: i64) -> Option<Timestamp> {
+    milliseconds(seconds.checked_mul(1000)?)
+}
+
+fn milliseconds(milliseconds: i64) -> Option<Timestamp> {
+    let plausible = milliseconds > 0;
+    plausible.then(|| Timestamp::from_nanos(milliseconds.saturating_mul(1_000_000)))
+}
+
+/// What a value says: text as it is, a list of text blocks as their text, anything else as JSON.
+pub(crate) fn words(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Array(blocks) if blocks.iter().any(|block| text(block, "text").is_some()) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| text(block, "text")).collect();
+            Cow::Owned(texts.join("\n"))
+        }
+        Value::Object(_) => match text(value, "text") {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(value.to_string()),
+        },
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// Replaces escapes of half characters that have no other half.
+fn without_half_characters(json: &str) -> Cow<'_, str> {
+    let mut repaired = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
+        let escape = at + found;
+        at = match half_at(json, escape) {
+            None => (escape + 2).min(json.len()),
+            Some(Half::First) if half_at(json, escape + 6) == Some(Half::Second) => escape + 12,
+            Some(_) => {
+                repaired.push_str(&json[kept..escape]);
+                repaired.push('\u{fffd}');
+                kept = escape + 6;
+                kept
+            }
+        };
+        // What follows a backslash may be a character of several bytes.
+        at = json.ceil_char_boundary(at);
+    }
+    if kept == 0 {
+        return Cow::Borrowed(json);
+    }
+    repaired.push_str(&json[kept..]);
+    Cow::Owned(repaired)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    First,
+    Second,
+}
+
+/// Whether an escape of half a character begins here.
+fn half_at(json: &str, at: usize) -> Option<Half> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::whole_character(r#"{"a":"\ud83d\ude00"}"#, "\u{1f600}")]
+    #[case::first_half(r#"{"a":"cut \ud83d"}"#, "cut \u{fffd}")]
+    #[case::second_half(r#"{"a":"\ude00 cut"}"#, "\u{fffd} cut")]
+    #[case::two_first_halves(r#"{"a":"\ud83d\ud83d\ude00"}"#, "\u{fffd}\u{1f600}")]
+    #[case::escaped_backslash(r#"{"a":"\\ud83d \ud83d"}"#, "\\ud83d \u{fffd}")]
+    fn half_characters_do_not_lose_the_record(#[case] line: &str, #[case] expected: &str) {
+        assert_eq!(text(&parse(line.as_bytes()).unwrap(), "a"), Some(expected));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_lose_the_record() {
+        assert_eq!(parse(b"{\"a\":\"x\xff\"}"), Some(json!({"a": "x\u{fffd}"})));
+        assert_eq!(parse(b"not json"), None);
+    }
+
+    #[rstest]
+    #[case(json!(7), Some(7))]
+    #[case(json!(7.9), Some(7))]
+    #[case(json!(-1), None)]
+    #[case(json!(1e300), None)]
+    #[case(json!("7"), None)]
+    fn a_count_is_never_negative(#[case] value: Value, #[case] expected: Option<u64>) {
+        assert_eq!(whole(&value), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in r#"[\\ud8cf{}":é ]{0,40}"#) {
+            let _ = parse(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Gemini CLI: `--output-format json` and `stream-json`, and its session files.
+
+mod exit;
+mod report;
+mod session;
+mod stream;
+
+use serde_json::Value;
+
+use crate::fields::{count, parse, text, time};
+use crate::launch::{Launch, fault_of};
+use crate::totals::Tokens;
+use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record};
+use session::Session;
+
+/// Reads what Gemini CLI prints or keeps.
+#[derive(Debug, Default)]
+pub struct Gemini {
+    launch: Launch,
+    /// The parts of a message that comes in parts.
+    message: String,
+    session: Session,
+    /// It gave up, whatever its result says.
+    gave_up: bool,
+}
+
+impl Adapter for Gemini {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        let Record::Json(bytes) = record else { return };
+        let Some(value) = parse(bytes) else { return };
+        if let Some(at) = value.get("timestamp").and_then(time) {
+            listener.hear(Heard::At(at));
+        }
+        if session::is_part(&value) {
+            self.session(&value, moment, listener);
+        } else if let Some(kind) = text(&value, "type") {
+            self.stream(kind, &value, moment, listener);
+        } else if report::is_report(&value) {
+            self.report(&value, moment, listener);
+        }
+    }
+
+    fn error_line(&mut self, line: &str, moment: &Moment, _listener: &mut dyn Listener) {
+        self.launch.suspect(line, moment);
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        _moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        self.end_message(listener);
+        let silent = self.silent_outcome();
+        let outcome = self.launch.finish(exit, silent, listener);
+        if !self.launch.has_failed()
+            && let Some(fault) = exit.and_then(|exit| exit::fault(exit.code?))
+        {
+            self.launch.failed(fault, listener);
+        }
+        outcome
+    }
+}
+
+impl Gemini {
+    fn begin(&mut self, session: Option<&str>, listener: &mut dyn Listener) {
+        self.end_message(listener);
+        if self.launch.begin(session, self.silent_outcome(), listener) {
+            self.gave_up = false;
+            self.session = Session::default();
+        }
+    }
+
+    /// Session files have no terminal record that could be missing.
+    fn silent_outcome(&self) -> Outcome {
+        if self.session.is_answered() { Outcome::Succeeded } else { Outcome::CutOff }
+    }
+
+    fn end_message(&mut self, listener: &mut dyn Listener) {
+        let message = std::mem::take(&mut self.message);
+        self.launch.said(&message, listener);
+    }
+
+    fn failed(&mut self, fault: Fault, listener: &mut dyn Listener) {
+        self.gave_up = true;
+        self.launch.failed(fault, listener);
+    }
+}
+
+/// The tokens of one message or model. Cached tokens are part of the prompt. Thoughts are billed
+/// as output but are no part of it, and so are tool prompts beside the prompt: all four make up the
+/// total.
+fn tokens(tokens: &Value, prompt: &str, output: &str) -> Tokens {
+    let cache_read = count(tokens, "cached");
+    Tokens {
+        input: count(tokens, prompt)
+            .saturating_sub(cache_read)
+            .saturating_add(count(tokens, "tool")),
+        output: count(tokens, output).saturating_add(count(tokens, "thoughts")),
+        cache_read,
+        cache_write: 0,
+    }
+}
+
+/// What Gemini says before it gives up, and then calls a success.
+fn giving_up(message: &str) -> Option<FaultKind> {
+    let message = message.to_ascii_lowercase();
+    if message.contains("loop detected") {
+        Some(FaultKind::Loop)
+    } else if message.contains("session turns") && message.contains("max") {
+        Some(FaultKind::TurnLimit)
+    } else {
+        None
+    }
+}
+
+/// The fault of an error object or message.
+fn fault(message: &str, moment: &Moment) -> Fault {
+    match giving_up(message) {
+        Some(kind) => Fault::new(kind, message),
+        None => fault_of(message, moment),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! OpenCode: `opencode run --format json`.
+
+mod fault;
+
+use backstop_core::event::Usage;
+use serde_json::Value;
+
+use crate::calls::{Call, Returned};
+use crate::fields::{amount, count, known_cost, parse, text, time, words};
+use crate::launch::Launch;
+use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record};
+
+/// Reads what OpenCode prints.
+#[derive(Debug, Default)]
+pub struct OpenCode {
+    launch: Launch,
+    session: Option<String>,
+    step: Step,
+}
+
+/// How far the latest step has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// It has begun, or none has.
+    #[default]
+    Open,
+    /// It has called a tool, so another step will follow.
+    Calling,
+    /// It was the last one, as far as it says.
+    Last,
+}
+
+impl Adapter for OpenCode {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        let Record::Json(bytes) = record else { return };
+        let Some(value) = parse(bytes) else { return };
+        let Some(kind) = text(&value, "type") else { return };
+        let at = value.get("timestamp").and_then(time);
+        if let Some(at) = at {
+            listener.hear(Heard::At(at));
+        }
+        // There is no opening record. Whatever names another session belongs to another launch.
+        if let Some(session) = text(&value, "sessionID")
+            && self.session.as_deref() != Some(session)
+        {
+            self.session = Some(session.to_owned());
+            self.launch.begin(Some(session), self.silent_outcome(false), listener);
+            self.step = Step::Open;
+        }
+        let part = value.get("part").unwrap_or(&Value::Null);
+        match kind {
+            "step_start" => {
+                self.launch.goes_on();
+                self.step = Step::Open;
+            }
+            "step_finish" => self.step_finish(part, listener),
+            "text" => self.launch.said(text(part, "text").unwrap_or_default(), listener),
+            "tool_use" => {
+                self.step = Step::Calling;
+                tool_use(part, listener);
+            }
+            "error" => {
+                let error = value.get("error").unwrap_or(&Value::Null);
+                let moment = Moment { now: at.unwrap_or(moment.now), ..moment.clone() };
+                self.launch.failed(fault::of_error(error, &moment), listener);
+            }
+            _ => {}
+        }
+    }
+
+    fn error_line(&mut self, line: &str, moment: &Moment, _listener: &mut dyn Listener) {
+        self.launch.suspect(line, moment);
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        _moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        let silent = self.silent_outcome(exit.is_some_and(Exit::succeeded));
+        if silent == Outcome::Succeeded {
+            self.launch.result(None, listener);
+        }
+        self.launch.finish(exit, silent, listener)
+    }
+}
+
+impl OpenCode {
+    /// No record says that it is over: the process just exits. Where its status is not known, the
+    /// last step has to tell.
+    fn silent_outcome(&self, exited: bool) -> Outcome {
+        let complete = !self.launch.has_failed() && (exited || self.step == Step::Last);
+        if complete { Outcome::Succeeded } else { Outcome::CutOff }
+    }
+
+    fn step_finish(&mut self, part: &Value, listener: &mut dyn Listener) {
+        let tokens = part.get("tokens").unwrap_or(&Value::Null);
+        let cache = tokens.get("cache").unwrap_or(&Value::Null);
+        let mut usage = Usage {
+            input_tokens: count(tokens, "input"),
+            // Reasoning stands beside the output and costs as much.
+            output_tokens: count(tokens, "output").saturating_add(count(tokens, "reasoning")),
+            cache_read_tokens: count(cache, "read"),
+            cache_write_tokens: count(cache, "write"),
+            ..Usage::default()
+        };
+        // A model without a price costs 0 here.
+        usage.cost_usd = known_cost(part.get("cost").and_then(amount), &usage);
+        if !crate::fields::is_nothing(&usage) {
+            listener.hear(Heard::Event(usage.into()));
+        }
+        let is_last = match text(part, "reason") {
+            Some(reason) => reason == "stop",
+            None => self.step != Step::Calling,
+        };
+        self.step = if is_last { Step::Last } else { Step::Calling };
+    }
+}
+
+fn tool_use(part: &Value, listener: &mut dyn Listener) {
+    let state = part.get("state").unwrap_or(&Value::Null);
+    let failed = text(state, "status") == Some("error");
+    let output = words(state.get(if failed { "error" } else { "output" }).unwrap_or(&Value::Null));
+    let metadata = state.get("metadata").unwrap_or(&Value::Null);
+    let exit_code = ["exit", "exitCode"].iter().find_map(|key| metadata.get(key)?.as_i64());
+    let input = state.get("input").unwrap_or(&Value::Null);
+    Call::new(text(part, "tool").unwrap_or_default(), input)
+        .at_once(Returned { output: &output, exit_code, failed }, listener);
+}
+
+#[cfg(test)]
+mod tests;

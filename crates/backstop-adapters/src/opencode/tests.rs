@@ -1,0 +1,71 @@
+use rstest::rstest;
+
+use super::*;
+use crate::testing::{FAILED, read, told};
+
+const STEPS: &str = r#"
+{"type":"step_start","timestamp":1767036059338,"sessionID":"s","part":{}}
+{"type":"tool_use","timestamp":1767036061199,"sessionID":"s","part":{"tool":"bash","callID":"c","state":{"status":"completed","input":{"command":"false","description":"try"},"output":"","metadata":{"exit":1}}}}
+{"type":"step_finish","timestamp":1767036061205,"sessionID":"s","part":{"reason":"tool-calls","cost":0,"tokens":{"input":100,"output":10,"reasoning":5,"cache":{"read":7,"write":3}}}}
+{"type":"step_start","timestamp":1767036063732,"sessionID":"s","part":{}}
+{"type":"text","timestamp":1767036064268,"sessionID":"s","part":{"text":"Done."}}
+{"type":"step_finish","timestamp":1767036064273,"sessionID":"s","part":{"reason":"stop","cost":0.002,"tokens":{"input":1,"output":1,"reasoning":0,"cache":{"read":0,"write":0}}}}
+"#;
+
+#[test]
+fn steps_add_up_and_a_price_of_nothing_is_no_price() {
+    let (told, outcome) = read(&mut OpenCode::default(), STEPS.as_bytes(), None);
+    assert_eq!(
+        told,
+        [
+            "action bash: false => exit status 1\n",
+            "usage 100 15 7 3",
+            "said Done.",
+            "usage 1 1 0 0 $0.0020",
+            "result Done.",
+        ]
+    );
+    assert_eq!(outcome, Outcome::Succeeded);
+}
+
+#[rstest]
+#[case::seconds(
+    r#"{"message":"slow down","statusCode":429,"responseHeaders":{"Retry-After":"60"}}"#,
+    "fault RateLimited: slow down until 2025-12-29T19:22:02Z"
+)]
+#[case::milliseconds(
+    r#"{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after-ms":"1500"}}"#,
+    "fault RateLimited: slow down until 2025-12-29T19:21:03.5Z"
+)]
+#[case::date(r#"{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"Tue, 30 Dec 2025 00:00:00 GMT"}}"#, "fault RateLimited: slow down until 2025-12-30T00:00:00Z")]
+#[case::nonsense(
+    r#"{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"-1e999"}}"#,
+    "fault RateLimited: slow down"
+)]
+#[case::retryable(r#"{"message":"odd","isRetryable":true}"#, "fault Server: odd")]
+#[case::refused(
+    r#"{"message":"odd","statusCode":400,"isRetryable":false}"#,
+    "fault InvalidRequest: odd"
+)]
+#[case::nothing("{}", "fault Other: APIError")]
+fn errors_tell_whether_and_when_to_try_again(#[case] data: &str, #[case] expected: &str) {
+    let stream = format!(
+        r#"{{"type":"error","timestamp":1767036062000,"sessionID":"s","error":{{"name":"APIError","data":{data}}}}}"#
+    );
+    assert_eq!(told(&mut OpenCode::default(), &stream), [expected]);
+}
+
+#[rstest]
+#[case::known_to_have_ended(5, Some(Exit { code: Some(0), signal: None }), Outcome::Succeeded)]
+#[case::last_step_done(6, None, Outcome::Succeeded)]
+#[case::inside_a_step(5, None, Outcome::CutOff)]
+#[case::after_a_call(3, None, Outcome::CutOff)]
+#[case::failed(6, FAILED, Outcome::Failed)]
+fn there_is_no_terminal_record(
+    #[case] records: usize,
+    #[case] exit: Option<Exit>,
+    #[case] expected: Outcome,
+) {
+    let stream: Vec<&str> = STEPS.trim().lines().take(records).collect();
+    assert_eq!(read(&mut OpenCode::default(), stream.join("\n").as_bytes(), exit).1, expected);
+}

@@ -7,7 +7,10 @@
 mod adapter;
 mod excerpt;
 mod fault;
+mod history;
+pub mod report;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 pub use excerpt::excerpt;
 pub use fault::{Fault, FaultKind};
+pub use history::{Change, TestHistory};

@@ -61,6 +61,8 @@ struct Package {
     output: String,
     build_output: String,
     note: &'static str,
+    /// The first thing that panicked, whoever was running.
+    panic: Option<String>,
     is_open: bool,
 }
 
@@ -78,7 +80,10 @@ impl Reading {
         if let (Some(path), "build-output" | "build-fail") = (&record.import_path, action) {
             let name = path.split_whitespace().next().unwrap_or_default();
             let package = self.packages.entry(name.to_owned()).or_default();
-            append(&mut package.build_output, record.output.as_deref().unwrap_or(""), MOST_TEXT);
+            let output = record.output.as_deref().unwrap_or_default();
+            if !output.starts_with("# ") {
+                append(&mut package.build_output, output, MOST_TEXT);
+            }
             if action == "build-fail" {
                 package.note = "[build failed]";
                 package.is_open = true;
@@ -164,6 +169,9 @@ impl Package {
 
     /// Takes in what a test printed; the name of a benchmark, if it was that one's first result.
     fn printed(&mut self, test: &str, output: &str) -> Option<String> {
+        if output.starts_with("panic: ") {
+            self.panic.get_or_insert_with(|| output.trim().to_owned());
+        }
         if let Some(benchmark) = self.benchmark(output) {
             self.running.remove(&benchmark);
             return Some(benchmark);
@@ -196,7 +204,9 @@ impl Package {
     fn close(&mut self, report: &mut TestReport, name: &str, status: Status) {
         self.close_running(report, name);
         if status == Status::Failed && self.failed == 0 {
-            let why = if self.build_output.is_empty() { &self.output } else { &self.build_output };
+            let panic = self.panic.as_deref().unwrap_or_default();
+            let told = [&self.build_output, panic, &self.output];
+            let why = told.into_iter().find(|told| !told.is_empty()).unwrap_or_default();
             fail_package(report, name, self.note, why);
         }
         *self = Self::default();

@@ -1,6 +1,6 @@
 //! What jest prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backstop_core::event::TestCounts;
 
@@ -26,7 +26,8 @@ struct Reading {
     /// Headings of failures, with the first line below each.
     errors: BTreeMap<String, String>,
     speaker: Option<String>,
-    unloaded: u64,
+    /// Files that did not load; each is told twice.
+    unloaded: BTreeSet<String>,
     suites: Option<TestCounts>,
     totals: TestCounts,
     at: usize,
@@ -58,7 +59,7 @@ impl Reading {
     fn heading(&mut self, heading: &str) {
         self.speaker = None;
         if heading == "Test suite failed to run" {
-            self.unloaded += 1;
+            self.unloaded.insert(self.file.clone());
         } else if heading != "Console" && !heading.starts_with("Cannot log after") {
             let name = self.name(parts(heading));
             self.errors.entry(name.clone()).or_default();
@@ -125,9 +126,9 @@ impl Reading {
         }
         report.settle(self.totals);
         // A suite that does not load has no failed test.
-        let unloaded = self.unloaded.max(suites.failed.saturating_sub(self.totals.failed));
+        let surplus = suites.failed.saturating_sub(self.totals.failed);
+        let unloaded = surplus.max(self.unloaded.len() as u64);
         if unloaded > 0 {
-            let unloaded = unloaded.min(suites.failed.max(1));
             let word = if unloaded == 1 { "test suite" } else { "test suites" };
             report.mark_broken(format!("{unloaded} {word} failed to run"));
         }

@@ -28,6 +28,8 @@ struct Reading {
     /// Whether something began behind the last figures.
     is_open: bool,
     interrupted: Option<String>,
+    /// What stopped the session of the last figures.
+    stopped: Option<String>,
     at: usize,
 }
 
@@ -35,6 +37,11 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         if let Some(heading) = heading(text) {
+            // What stopped the session stands between the last heading and the figures; anything
+            // before was printed by a test.
+            if Figures::read(text).is_none() {
+                self.interrupted = None;
+            }
             self.is_summarising = heading == "short test summary info";
             if self.is_summarising {
                 self.summary.clear();
@@ -48,6 +55,7 @@ impl Reading {
             }
         }
         if let Some(figures) = Figures::read(text) {
+            self.stopped = self.interrupted.take();
             self.last = Some(figures);
             self.is_summarising = false;
             self.is_open = false;
@@ -99,7 +107,7 @@ impl Reading {
             None => self.summary.iter().for_each(|case| report.push(case.clone())),
         }
         report.settle(counts);
-        if let Some(why) = self.interrupted {
+        if let Some(why) = self.stopped {
             report.mark_broken(why);
         } else if self.is_open {
             report.mark_broken("cut off before the summary");

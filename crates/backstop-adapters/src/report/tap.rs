@@ -24,6 +24,8 @@ struct Reading {
     points_before_plan: Option<u64>,
     /// Points that were numbered from 1 on without a gap.
     in_sequence: u64,
+    lowest: Option<u64>,
+    highest: Option<u64>,
     is_strict: bool,
     /// Inside of a block that explains the last point.
     explaining: Explaining,
@@ -54,6 +56,8 @@ impl Reading {
             points: 0,
             points_before_plan: None,
             in_sequence: 0,
+            lowest: None,
+            highest: None,
             is_strict: false,
             explaining: Explaining::No,
             at: 0,
@@ -105,16 +109,8 @@ impl Reading {
         if point.number == Some(self.in_sequence + 1) {
             self.in_sequence += 1;
         }
-        if let Some(plan) = self.plan {
-            if plan.is_skipped {
-                self.report.mark_broken("the plan skips all tests, but there are some");
-            } else if !(plan.first..=plan.last).contains(&number) {
-                self.report.mark_broken(format!(
-                    "test {number} is outside of the plan {}..{}",
-                    plan.first, plan.last
-                ));
-            }
-        }
+        self.lowest = Some(self.lowest.map_or(number, |lowest| lowest.min(number)));
+        self.highest = Some(self.highest.map_or(number, |highest| highest.max(number)));
         let numbered = format!("test {number}");
         let name = if point.name.is_empty() { &numbered } else { point.name };
         let case = Case::new(name, point.status()).saying(point.reason).taking(point.seconds);
@@ -190,7 +186,20 @@ impl Reading {
         }
         match (self.plan, self.points_before_plan) {
             (None, _) => self.report.mark_broken("there is no plan"),
+            (Some(plan), _) if plan.is_skipped => {
+                if self.points > 0 {
+                    self.report.mark_broken("the plan skips all tests, but there are some");
+                }
+            }
             (Some(plan), Some(before)) => {
+                let numbers = [self.lowest, self.highest].into_iter().flatten();
+                let outside = numbers.into_iter().find(|it| !(plan.first..=plan.last).contains(it));
+                if let Some(number) = outside {
+                    let Plan { first, last, .. } = plan;
+                    self.report.mark_broken(format!(
+                        "test {number} is outside of the plan {first}..{last}"
+                    ));
+                }
                 if before > 0 && before < self.points {
                     self.report.mark_broken("the plan stands between the tests");
                 }

@@ -116,7 +116,9 @@ fn names_are_those_that_others_found() {
                 let found: Vec<_> = report.names(status).collect();
                 for test in statuses[group][key].as_array().expect("a list") {
                     let test = test.as_str().expect("a name");
-                    assert!(found.contains(&test), "{name}: {test} {key}");
+                    // That reader cuts names at the first blank.
+                    let is_it = |name: &&str| *name == test || name.split(' ').next() == Some(test);
+                    assert!(found.iter().any(is_it), "{name}: {test} {key}");
                 }
             }
         }

@@ -176,7 +176,6 @@ fn plain_summary(counts: TestCounts) -> String {
 /// The formats of the files, each once.
 fn formats(files: &[ReadFile]) -> String {
     let mut names: Vec<_> = files.iter().map(|file| file.report.format.name()).collect();
-    names.dedup();
     names.sort_unstable();
     names.dedup();
     names.join(", ")

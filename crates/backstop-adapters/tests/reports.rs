@@ -1,5 +1,11 @@
 //! Reports as real runners wrote them, and input that no runner would write.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the tests read recorded reports, and say so where there are none"
+)]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

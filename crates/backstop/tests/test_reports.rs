@@ -35,7 +35,8 @@ fn people_read_figures_failures_and_what_is_flaky() {
 
 #[test]
 fn json_has_one_entry_per_case() {
-    let object = Test::new().file("a.xml", JUNIT).run(["tests", "a.xml", "--json"]).exits(10).json();
+    let object =
+        Test::new().file("a.xml", JUNIT).run(["tests", "a.xml", "--json"]).exits(10).json();
     assert_eq!(
         keys(&object),
         ["format", "passed", "failed", "skipped", "counts", "failures", "flaky", "broken"]
@@ -94,7 +95,8 @@ fn a_broken_report_is_no_success() {
 
 #[test]
 fn what_is_no_report_is_refused_by_name() {
-    let test = Test::new().file("notes.txt", "we had 5 passed tests\n").file("empty", "").folder("dir");
+    let test =
+        Test::new().file("notes.txt", "we had 5 passed tests\n").file("empty", "").folder("dir");
     test.run(["tests", "notes.txt"])
         .refused(65, &["no test report: it begins with `we had 5 passed tests`", "--> notes.txt"]);
     test.run(["tests", "empty"]).refused(65, &["no test report: it is empty", "--> empty"]);

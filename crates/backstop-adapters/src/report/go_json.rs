@@ -114,10 +114,10 @@ impl Reading {
                 if action == "run" {
                     package.running.insert(test.clone().into_owned(), Running::default());
                 }
-                if let Some(output) = record.output.as_deref() {
-                    if let Some(benchmark) = package.printed(test, output) {
-                        self.report.push(Case::new(&case_name(name, &benchmark), Status::Passed));
-                    }
+                if let Some(output) = record.output.as_deref()
+                    && let Some(benchmark) = package.printed(test, output)
+                {
+                    self.report.push(Case::new(&case_name(name, &benchmark), Status::Passed));
                 }
             }
             (None, Some(status)) => {

@@ -219,11 +219,11 @@ impl OpenCase {
                 }
                 self.status = Some(Status::Failed);
             }
-            "skipped" | "skip" | "ignored" | "disabled" | "pending" => {
-                if self.status != Some(Status::Failed) {
-                    self.status = Some(Status::Skipped);
-                    self.listen(element, depth);
-                }
+            "skipped" | "skip" | "ignored" | "disabled" | "pending"
+                if self.status != Some(Status::Failed) =>
+            {
+                self.status = Some(Status::Skipped);
+                self.listen(element, depth);
             }
             "flakyfailure" | "flakyerror" => {
                 self.flaky = true;

@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Option<Found> {
             && let Some(found) = case_line(line.text)
         {
             match places.get(&found.name).and_then(|place| cases.get_mut(*place)) {
-                Some(case) => case.try_again(found),
+                Some(case) => case.try_again(&found),
                 None => {
                     places.insert(found.name.clone(), cases.len());
                     cases.push(found);
@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Option<Found> {
 
 impl Case {
     /// Another attempt has ended.
-    fn try_again(&mut self, next: Self) {
+    fn try_again(&mut self, next: &Self) {
         self.attempts = self.attempts.saturating_add(1);
         self.flaky = next.status == Status::Passed;
         self.status = next.status;

@@ -70,7 +70,8 @@ impl FromStr for Pattern {
             .map_err(|error| SourceError::Pattern(last_line(&error.to_string())))?;
         let has = |name: &str| regex.capture_names().flatten().any(|group| group == name);
         let counts = ["passed", "failed", "skipped"].into_iter().any(has);
-        if !counts && !(has("name") && has("status")) {
+        let cases = has("name") && has("status");
+        if !counts && !cases {
             return Err(SourceError::Pattern(
                 "it names none of the groups `passed`, `failed`, `skipped`, or `name` with `status`"
                     .to_owned(),

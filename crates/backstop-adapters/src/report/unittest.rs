@@ -133,7 +133,8 @@ fn verdict(line: &str, ran: u64) -> Option<TestCounts> {
         .or_else(|| line.strip_prefix("FAILED"))
         .or_else(|| line.strip_prefix("NO TESTS RAN"))?;
     let rest = rest.trim();
-    if !rest.is_empty() && !(rest.starts_with('(') && rest.ends_with(')')) {
+    let is_bracketed = rest.starts_with('(') && rest.ends_with(')');
+    if !rest.is_empty() && !is_bracketed {
         return None;
     }
     let mut counts = TestCounts::default();

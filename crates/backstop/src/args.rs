@@ -8,12 +8,14 @@ mod operate;
 mod report;
 mod run;
 mod store;
+mod tests;
 mod views;
 
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
+pub use tests::TestsArguments;
 pub use views::{
     AttachArguments, DoctorArguments, LogsArguments, LsArguments, PruneArguments, ShowArguments,
     ShownStatus, StateForm,
@@ -22,6 +24,7 @@ pub use views::{
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
+use tests::TESTS_EXAMPLES;
 use views::{
     ATTACH_EXAMPLES, DOCTOR_EXAMPLES, LOGS_EXAMPLES, LS_EXAMPLES, PRUNE_EXAMPLES, SHOW_EXAMPLES,
 };
@@ -91,6 +94,9 @@ pub enum Command {
     /// Decide once, from facts or a file of events
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Read test reports of any kind: what passed, what failed, and why
+    #[command(after_help = TESTS_EXAMPLES)]
+    Tests(TestsArguments),
     /// Check, show, hash and explain policies
     #[command(subcommand, after_help = POLICY_EXAMPLES)]
     Policy(PolicyCommand),

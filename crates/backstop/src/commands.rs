@@ -25,6 +25,7 @@ mod resume;
 mod run;
 mod show;
 mod stop;
+mod tests;
 
 /// Runs a command and answers with its exit code.
 pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
@@ -44,6 +45,7 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Doctor(arguments) => doctor::run(&arguments, terminal),
         Command::Prune(arguments) => prune::run(&arguments, terminal),
         Command::Check(arguments) => check::run(&arguments, terminal),
+        Command::Tests(arguments) => tests::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),
         Command::Init(arguments) => init::run(&arguments, terminal),

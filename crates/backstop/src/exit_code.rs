@@ -9,7 +9,7 @@ pub const OK: u8 = 0;
 pub const COMPLETE: u8 = 1;
 /// The command line can't be understood.
 pub const USAGE: u8 = 64;
-/// Facts or events can't be understood.
+/// Facts, events or a test report can't be understood.
 pub const BAD_DATA: u8 = 65;
 /// A file that was named can't be read.
 pub const NO_INPUT: u8 = 66;

@@ -39,9 +39,14 @@ pub fn shown(path: &str) -> &str {
 /// Reads a whole file, or standard input for `-`, up to one byte more than a policy may have: who
 /// reads it refuses what is too large.
 pub fn read(path: &str) -> Result<Vec<u8>, Error> {
+    read_at_most(path, MAX_BYTES as u64 + 1)
+}
+
+/// Reads the beginning of a file, or of standard input for `-`.
+pub fn read_at_most(path: &str, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     open(path)?
-        .take(MAX_BYTES as u64 + 1)
+        .take(most)
         .read_to_end(&mut bytes)
         .map_err(|source| Error::NoInput { path: path.to_owned(), source })?;
     Ok(bytes)

@@ -1,0 +1,125 @@
+//! CTRF: one JSON object for a whole run.
+
+use serde::Deserialize;
+
+use super::jest_json::document;
+use super::recognise::Found;
+use super::{Case, Format, Status, lenient};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    document(text, Format::Ctrf, &["\"reportFormat\"", "\"results\""], |root: Root, report| {
+        let results = root.results.filter(|results| {
+            root.report_format.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("ctrf"))
+                || (results.tool.is_some() && results.summary.is_some())
+        });
+        let Some(results) = results else { return false };
+        results.tests.into_iter().for_each(|test| report.push(test.case()));
+        true
+    })
+}
+
+#[derive(Deserialize)]
+struct Root {
+    #[serde(rename = "reportFormat", default, deserialize_with = "lenient::text")]
+    report_format: Option<String>,
+    #[serde(default)]
+    results: Option<Results>,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    tool: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    summary: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    tests: Vec<Test>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Test {
+    #[serde(default, deserialize_with = "lenient::text")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    /// In milliseconds.
+    #[serde(default, deserialize_with = "lenient::number")]
+    duration: Option<f64>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    message: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    trace: Option<String>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    retries: Option<f64>,
+    #[serde(default)]
+    flaky: Option<bool>,
+    /// A string in older reports, a list in newer ones.
+    #[serde(default)]
+    suite: serde_json::Value,
+    #[serde(default, deserialize_with = "lenient::text")]
+    file_path: Option<String>,
+}
+
+impl Test {
+    fn case(self) -> Case {
+        let suite = match &self.suite {
+            serde_json::Value::String(suite) => suite.clone(),
+            serde_json::Value::Array(parts) => {
+                let parts: Vec<_> = parts.iter().filter_map(|part| part.as_str()).collect();
+                parts.join(" > ")
+            }
+            _ => String::new(),
+        };
+        let name = self.name.unwrap_or_default();
+        let group = if suite.is_empty() { self.file_path.unwrap_or_default() } else { suite };
+        let name = if group.is_empty() { name } else { format!("{group} > {name}") };
+        let status = match self.status.as_deref() {
+            Some("passed") => Status::Passed,
+            Some("failed") => Status::Failed,
+            // Pending, or something that only its runner understands: it did not fail.
+            _ => Status::Skipped,
+        };
+        let retries = self.retries.unwrap_or(0.0).clamp(0.0, 1e6);
+        Case {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to what fits"
+            )]
+            attempts: retries as u32 + 1,
+            flaky: self.flaky.unwrap_or(false),
+            ..Case::new(&name, status)
+                .saying(self.message.as_deref().or(self.trace.as_deref()))
+                .taking(self.duration.map(|duration| duration / 1000.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::event::TestCounts;
+
+    use super::*;
+
+    #[test]
+    fn cases_are_counted_and_totals_are_not() {
+        let text = r#"{"reportFormat":"CTRF","results":{"tool":{"name":"x"},
+            "summary":{"tests":99,"passed":99,"failed":0},
+            "tests":[{"name":"a","status":"passed","duration":1500,"flaky":true,"retries":2},
+                     {"name":"b","status":"failed","message":"boom","suite":["S","T"]},
+                     {"name":"c","status":"pending","suite":"S"}]}}"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["S > T > b"]);
+        assert_eq!((report.cases[0].seconds, report.cases[0].attempts), (Some(1.5), 3));
+    }
+
+    #[test]
+    fn a_document_that_is_cut_off_is_broken() {
+        let text =
+            r#"{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{},"tests":[{"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.broken.as_deref(), Some("the JSON is cut off"));
+    }
+}

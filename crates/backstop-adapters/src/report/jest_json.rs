@@ -1,0 +1,162 @@
+//! `jest --json`, and vitest in the same form.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::recognise::Found;
+use super::{Case, Format, Status, TestReport, lenient};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    document(
+        text,
+        Format::JestJson,
+        &["\"numTotalTests\"", "\"testResults\""],
+        |root: Root, report| {
+            let Some(files) = root.test_results else { return false };
+            files.into_iter().for_each(|file| file.tell(report));
+            true
+        },
+    )
+}
+
+/// Reads the one JSON object of a report: the text itself, or a part of it that begins on a line of
+/// its own. `marks` are keys that every such object has.
+pub(super) fn document<T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    marks: &[&str],
+    tell: impl FnOnce(T, &mut TestReport) -> bool,
+) -> Option<Found> {
+    let mut places = Vec::new();
+    for mark in marks {
+        places.push(memchr::memmem::find(text.as_bytes(), mark.as_bytes())?);
+    }
+    let first = places.into_iter().min()?;
+    let before = &text[..first];
+    let begin = if text.trim_start().starts_with('{') {
+        text.find('{')?
+    } else {
+        before.rfind("\n{").map(|at| at + 1)?
+    };
+    let mut report = TestReport::new(format);
+    let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<T>();
+    match values.next()? {
+        Ok(root) => {
+            if !tell(root, &mut report) {
+                return None;
+            }
+        }
+        Err(error) if error.is_eof() => report.mark_broken("the JSON is cut off"),
+        Err(_) => return None,
+    }
+    let at = if report.broken.is_some() { text.len() } else { begin + values.byte_offset() };
+    Some(Found { report, at })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Root {
+    #[serde(default)]
+    test_results: Option<Vec<File>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(default, deserialize_with = "lenient::text")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    message: Option<String>,
+    #[serde(default, deserialize_with = "lenient::list")]
+    assertion_results: Vec<Assertion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Assertion {
+    #[serde(default, deserialize_with = "lenient::list")]
+    ancestor_titles: Vec<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    title: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    /// In milliseconds.
+    #[serde(default, deserialize_with = "lenient::number")]
+    duration: Option<f64>,
+    #[serde(default, deserialize_with = "lenient::list")]
+    failure_messages: Vec<String>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    invocations: Option<f64>,
+}
+
+impl File {
+    fn tell(self, report: &mut TestReport) {
+        let file = self.name.unwrap_or_default();
+        let mut has_failed = false;
+        for assertion in self.assertion_results {
+            let case = assertion.case(&file);
+            has_failed |= case.status == Status::Failed;
+            report.push(case);
+        }
+        if self.status.as_deref() == Some("failed") && !has_failed {
+            let message = self.message.unwrap_or_default();
+            let why = super::first_line(&message).unwrap_or("no test of it failed, but it did");
+            report.mark_broken(format!("{file} failed to run: {why}"));
+        }
+    }
+}
+
+impl Assertion {
+    fn case(self, file: &str) -> Case {
+        let titles = self.ancestor_titles.iter().map(String::as_str);
+        let parts = std::iter::once(file).chain(titles).chain(self.title.as_deref());
+        let parts: Vec<_> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
+        let status = match self.status.as_deref() {
+            Some("passed" | "focused") => Status::Passed,
+            Some("failed") => Status::Failed,
+            _ => Status::Skipped,
+        };
+        let attempts = if self.invocations.is_some_and(|count| count > 1.0) { 2 } else { 1 };
+        Case {
+            attempts,
+            flaky: attempts > 1 && status == Status::Passed,
+            ..Case::new(&parts.join(" > "), status)
+                .saying(self.failure_messages.first().map(String::as_str))
+                .taking(self.duration.map(|duration| duration / 1000.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::event::TestCounts;
+
+    use super::*;
+
+    #[test]
+    fn cases_and_files_that_did_not_load_are_told() {
+        let text = r#"
+> app@1.0.0 test
+> jest --json
+
+{"numTotalTests":3,"success":false,"testResults":[
+ {"name":"/app/a.test.js","status":"failed","message":"","assertionResults":[
+   {"ancestorTitles":["sum"],"title":"adds","status":"passed","duration":4,"failureMessages":[]},
+   {"ancestorTitles":["sum"],"title":"carries","status":"failed","failureMessages":["Error: no\n at x"]},
+   {"ancestorTitles":[],"title":"later","status":"todo","failureMessages":[]}]},
+ {"name":"/app/b.test.js","status":"failed","message":"SyntaxError: oops","assertionResults":[]}]}
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["/app/a.test.js > sum > carries"]
+        );
+        assert_eq!(
+            report.broken.as_deref(),
+            Some("/app/b.test.js failed to run: SyntaxError: oops")
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! Figures in JSON, as sloppily as runners write them.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::text::seconds;
+
+/// A number, or a string that begins with one (`"0.25s"`); anything else is nothing.
+pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => seconds(&text),
+        _ => None,
+    })
+}
+
+/// A string; anything else is nothing.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// A list; anything else is an empty one.
+pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Array(items) => {
+            items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()
+        }
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,170 @@
+//! `cargo test -- --format json`, and nextest in the same form.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::recognise::Found;
+use super::text::lines;
+use super::{Case, Format, Status, TestReport, lenient};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut reading = Reading {
+        report: TestReport::new(Format::LibtestJson),
+        open_suites: 0,
+        running: BTreeSet::new(),
+        build_error: None,
+        at: None,
+    };
+    for line in lines(text) {
+        let json = line.whole.trim();
+        if json.starts_with('{')
+            && let Ok(record) = serde_json::from_str::<Record<'_>>(json)
+        {
+            if reading.record(&record) {
+                reading.at = Some(line.end);
+            }
+        } else if line.text.starts_with("error: could not compile") {
+            reading.build_error = Some(line.text.to_owned());
+        }
+    }
+    reading.finish()
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    #[serde(default, borrow)]
+    name: Option<Cow<'a, str>>,
+    /// Newer files have a number, older ones a string with a unit, or another key.
+    #[serde(default, alias = "duration", deserialize_with = "lenient::number")]
+    exec_time: Option<f64>,
+    #[serde(default, borrow)]
+    stdout: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    message: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    reason: Option<Cow<'a, str>>,
+}
+
+struct Reading {
+    report: TestReport,
+    open_suites: u64,
+    running: BTreeSet<String>,
+    build_error: Option<String>,
+    at: Option<usize>,
+}
+
+impl Reading {
+    /// Takes in an event; says whether it was one.
+    fn record(&mut self, record: &Record<'_>) -> bool {
+        match (record.kind.as_ref(), record.event.as_ref(), &record.name) {
+            ("suite", "started", _) => self.open_suites += 1,
+            ("suite", "ok" | "failed", _) => self.open_suites = self.open_suites.saturating_sub(1),
+            ("test", "started", Some(name)) => {
+                self.running.insert(name.clone().into_owned());
+            }
+            // A warning that it is slow; its end is still to come.
+            ("test", "timeout", Some(_)) => {}
+            ("test", event, Some(name)) => {
+                let status = match event {
+                    "ok" => Status::Passed,
+                    "failed" => Status::Failed,
+                    "ignored" => Status::Skipped,
+                    _ => return false,
+                };
+                self.running.remove(name.as_ref());
+                self.report.push(case(name, status, record));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        let at = self.at?;
+        if let Some(error) = self.build_error {
+            self.report.mark_broken(format!("the build failed: {error}"));
+        }
+        if self.open_suites > 0 {
+            self.report.mark_broken("a test binary ended without a result");
+            for name in &self.running {
+                let case = Case::new(&plain_name(name).0, Status::Failed);
+                self.report.push(case.saying(Some("did not finish")));
+            }
+        }
+        Some(Found { report: self.report, at })
+    }
+}
+
+fn case(name: &str, status: Status, record: &Record<'_>) -> Case {
+    let (name, attempts) = plain_name(name);
+    let said = match status {
+        Status::Passed => None,
+        Status::Failed => record.stdout.as_deref().or(record.reason.as_deref()),
+        Status::Skipped => None,
+    };
+    let said = said.filter(|said| !said.trim().is_empty()).or(record.message.as_deref());
+    Case {
+        attempts,
+        flaky: status == Status::Passed && attempts > 1,
+        ..Case::new(&name, status).saying(said).taking(record.exec_time)
+    }
+}
+
+/// nextest writes `crate::binary$module::test#2` for the second attempt.
+fn plain_name(name: &str) -> (Cow<'_, str>, u32) {
+    let Some((binary, test)) = name.split_once('$') else { return (Cow::Borrowed(name), 1) };
+    let (test, attempts) = match test.rsplit_once('#') {
+        Some((test, attempt)) => match attempt.parse() {
+            Ok(attempt) => (test, attempt),
+            Err(_) => (test, 1),
+        },
+        None => (test, 1),
+    };
+    (Cow::Owned(format!("{binary}::{test}")), attempts)
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::event::TestCounts;
+
+    use super::*;
+
+    #[test]
+    fn nextest_tells_attempts_in_the_name() {
+        let text = r#"
+{"type":"suite","event":"started","test_count":3,"nextest":{"crate":"ledger","test_binary":"ledger","kind":"lib"}}
+{"type":"test","event":"started","name":"ledger::ledger$sums::adds"}
+{"type":"test","event":"ok","name":"ledger::ledger$sums::adds#2","exec_time":0.01}
+{"type":"test","event":"timeout","name":"ledger::ledger$sums::slow"}
+{"type":"test","event":"failed","name":"ledger::ledger$sums::slow","exec_time":61.0,"stdout":"","message":"too slow"}
+{"type":"test","event":"ignored","name":"ledger::ledger$sums::huge"}
+{"type":"suite","event":"failed","passed":1,"failed":1,"ignored":1,"measured":0,"filtered_out":0,"exec_time":61.1}
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
+        let first = &report.cases[0];
+        assert_eq!(
+            (first.name.as_str(), first.attempts, first.flaky),
+            ("ledger::ledger::sums::adds", 2, true)
+        );
+        assert_eq!(report.last_error(), Some("too slow"));
+    }
+
+    #[test]
+    fn a_suite_without_an_end_breaks_the_report() {
+        let text = r#"{ "type": "suite", "event": "started", "test_count": 2 }
+{ "type": "test", "event": "started", "name": "a" }
+{ "type": "test", "event": "started", "name": "b" }
+{ "type": "test", "name": "a", "event": "ok" }
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+        assert!(report.broken.is_some());
+    }
+}

@@ -1,0 +1,195 @@
+//! What mocha prints.
+
+use backstop_core::event::TestCounts;
+
+use super::recognise::Found;
+use super::text::{Line, leading_number, lines};
+use super::tick::{ticked, timed};
+use super::{Case, Format, Status, TestReport};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut reading = Reading::default();
+    for line in lines(text) {
+        reading.line(line);
+    }
+    reading.finish()
+}
+
+#[derive(Default)]
+struct Reading {
+    cases: Vec<Case>,
+    /// Titles of the blocks around a case, with their indents.
+    blocks: Vec<(usize, String)>,
+    counts: Option<TestCounts>,
+    /// Behind the figures: the failure whose error is being read.
+    detail: Option<Detail>,
+    at: usize,
+}
+
+/// A numbered failure behind the figures.
+struct Detail {
+    number: usize,
+    has_title: bool,
+    error: String,
+}
+
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let text = line.text;
+        if let Some(found) = figure(text) {
+            self.figure(found, line.end);
+        } else if self.counts.is_some() {
+            self.detail(text);
+        } else if let Some((status, name)) = ticked(text.trim_start()) {
+            self.case(text, status, name);
+        } else if let Some(name) = numbered(text).map(|(_, name)| name) {
+            self.case(text, Status::Failed, name);
+        } else if let Some(name) = text.trim_start().strip_prefix("- ") {
+            self.case(text, Status::Skipped, name);
+        } else if text.starts_with("  ") && !text.trim().is_empty() && self.blocks.len() < 64 {
+            let indent = indent(text);
+            self.blocks.retain(|(depth, _)| *depth < indent);
+            self.blocks.push((indent, text.trim().to_owned()));
+        }
+    }
+
+    fn figure(&mut self, found: (u64, &str), end: usize) {
+        let (count, word) = found;
+        match (&mut self.counts, word) {
+            (None, "passing") => {
+                self.counts = Some(TestCounts { passed: count, failed: 0, skipped: 0 });
+            }
+            (Some(counts), "pending") => counts.skipped = count,
+            (Some(counts), "failing") => counts.failed = count,
+            _ => return,
+        }
+        self.at = end;
+    }
+
+    fn case(&mut self, line: &str, status: Status, name: &str) {
+        let indent = indent(line);
+        self.blocks.retain(|(depth, _)| *depth < indent);
+        let (name, seconds) = timed(name);
+        let titles = self.blocks.iter().map(|(_, title)| title.as_str()).chain([name]);
+        let name = titles.collect::<Vec<_>>().join(" > ");
+        self.cases.push(Case::new(&name, status).taking(seconds));
+    }
+
+    /// Below its titles, of which the last ends with a colon, stands a failure's error.
+    fn detail(&mut self, text: &str) {
+        if let Some((number, _)) = numbered(text) {
+            self.note_error();
+            self.detail =
+                Some(Detail { number, has_title: text.ends_with(':'), error: String::new() });
+        } else if let Some(detail) = &mut self.detail
+            && !text.trim().is_empty()
+        {
+            if !detail.has_title {
+                detail.has_title = text.ends_with(':');
+            } else if detail.error.is_empty() {
+                text.trim().clone_into(&mut detail.error);
+            }
+        }
+    }
+
+    fn note_error(&mut self) {
+        let Some(detail) = self.detail.take() else { return };
+        let mut failed = self.cases.iter_mut().filter(|case| case.status == Status::Failed);
+        // Failures are numbered in the order in which they came.
+        if let Some(case) = failed.nth(detail.number.saturating_sub(1))
+            && !detail.error.is_empty()
+        {
+            case.message = Some(detail.error);
+        }
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        self.note_error();
+        let counts = self.counts?;
+        let mut report = TestReport::new(Format::Mocha);
+        let names_all = self.cases.len() as u64
+            == counts.passed.saturating_add(counts.failed).saturating_add(counts.skipped);
+        for case in self.cases {
+            // A dash may begin any line; if they are not all cases, only ticks are believed.
+            if names_all || case.status != Status::Skipped {
+                report.push(case);
+            }
+        }
+        report.settle(counts);
+        Some(Found { report, at: self.at })
+    }
+}
+
+/// `12 passing (34ms)`, `1 pending`, `2 failing`.
+fn figure(line: &str) -> Option<(u64, &str)> {
+    let (count, rest) = leading_number(line.trim_start())?;
+    if !line.starts_with("  ") {
+        return None;
+    }
+    let rest = rest.strip_prefix(' ')?;
+    let (word, time) = timed(rest);
+    match word {
+        "passing" if time.is_some() => Some((count, word)),
+        "pending" | "failing" if time.is_none() => Some((count, word)),
+        _ => None,
+    }
+}
+
+/// The number and the name of `1) rejects zero`.
+fn numbered(line: &str) -> Option<(usize, &str)> {
+    let (number, rest) = leading_number(line.trim_start())?;
+    let name = rest.strip_prefix(") ")?.trim();
+    let number = usize::try_from(number).ok()?;
+    (line.starts_with("  ") && !name.is_empty()).then_some((number, name))
+}
+
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_figures_and_errors_come_together() {
+        let text = "
+
+  sum
+    ✔ adds
+    with carry
+      ✔ carries (12ms)
+      - carries far
+  div
+    1) rejects zero
+
+
+  2 passing (34ms)
+  1 pending
+  1 failing
+
+  1) div
+       rejects zero:
+     AssertionError: expected 1 to equal 2
+      at Context.<anonymous> (test.js:4:10)
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 1 });
+        assert_eq!(
+            report.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(),
+            [
+                "sum > adds",
+                "sum > with carry > carries",
+                "sum > with carry > carries far",
+                "div > rejects zero"
+            ]
+        );
+        assert_eq!(report.last_error(), Some("AssertionError: expected 1 to equal 2"));
+    }
+
+    #[test]
+    fn prose_is_no_report() {
+        assert!(read("  12 passing cars\n").is_none());
+        assert!(read("12 passing (34ms) is what it should print\n").is_none());
+    }
+}

@@ -1,0 +1,158 @@
+//! What `cargo nextest run` prints.
+
+use std::collections::BTreeMap;
+
+use backstop_core::event::TestCounts;
+
+use super::recognise::Found;
+use super::text::{leading_number, lines, seconds};
+use super::{Case, Format, Status, TestReport};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut report = TestReport::new(Format::Nextest);
+    // Attempts at the same test change its case, and do not make another one.
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut cases: Vec<Case> = Vec::new();
+    let mut summary = None;
+    let mut at = 0;
+    for line in lines(text) {
+        if let Some(found) = summary_line(line.text) {
+            summary = Some(found);
+            at = line.end;
+        } else if summary.is_none()
+            && let Some(found) = case_line(line.text)
+        {
+            match places.get(&found.name).and_then(|place| cases.get_mut(*place)) {
+                Some(case) => case.try_again(&found),
+                None => {
+                    places.insert(found.name.clone(), cases.len());
+                    cases.push(found);
+                }
+            }
+        }
+    }
+    let summary = summary?;
+    cases.into_iter().for_each(|case| report.push(case));
+    report.settle(summary.counts);
+    if summary.is_partial && summary.counts.failed == 0 {
+        report.mark_broken("not all tests were run");
+    }
+    Some(Found { report, at })
+}
+
+impl Case {
+    /// Another attempt has ended.
+    fn try_again(&mut self, next: &Self) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.flaky = next.status == Status::Passed;
+        self.status = next.status;
+        self.seconds = next.seconds;
+    }
+}
+
+struct Summary {
+    counts: TestCounts,
+    is_partial: bool,
+}
+
+/// `Summary [   0.01s] 12 tests run: 11 passed (1 slow), 1 failed, 2 skipped`.
+fn summary_line(line: &str) -> Option<Summary> {
+    let rest = line.trim_start().strip_prefix("Summary [")?;
+    let (time, rest) = rest.split_once("] ")?;
+    seconds(time)?;
+    let (run, figures) = rest.split_once(" run: ")?;
+    let is_partial = run.split_once('/').is_some_and(|(run, all)| {
+        leading_number(run).map(|(run, _)| run) < leading_number(all).map(|(all, _)| all)
+    });
+    let mut counts = TestCounts::default();
+    for figure in without_remarks(figures).split(',') {
+        let Some((count, word)) = leading_number(figure.trim()) else { continue };
+        match word.trim() {
+            "passed" => counts.passed = count,
+            "skipped" => counts.skipped = count,
+            "failed" | "timed out" | "exec failed" => {
+                counts.failed = counts.failed.saturating_add(count);
+            }
+            _ => {}
+        }
+    }
+    Some(Summary { counts, is_partial })
+}
+
+/// The text without what stands in parentheses.
+fn without_remarks(text: &str) -> String {
+    let mut depth = 0_u32;
+    text.chars()
+        .filter(|character| {
+            match character {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+/// `PASS [   0.005s] (1/5) crate::binary module::test`, or an attempt at it.
+fn case_line(line: &str) -> Option<Case> {
+    let (words, rest) = line.trim_start().split_once('[')?;
+    let (time, rest) = rest.split_once(']')?;
+    let seconds = seconds(time)?;
+    let mut words = words.split_whitespace();
+    let mut word = words.next()?;
+    if word == "TRY" {
+        words.next()?.parse::<u32>().ok()?;
+        word = words.next()?;
+    }
+    let status = match word {
+        "PASS" | "LEAK" | "FLAKY" => Status::Passed,
+        "FAIL" | "TIMEOUT" | "TMT" | "ABORT" | "XFAIL" | "LEAK-FAIL" | "FLFAIL" => Status::Failed,
+        signal if signal.starts_with("SIG") && signal.len() > 3 => Status::Failed,
+        _ => return None,
+    };
+    let mut rest = rest.trim_start();
+    if rest.starts_with('(') {
+        rest = rest.split_once(')')?.1.trim_start();
+    }
+    let (binary, test) = rest.split_once(char::is_whitespace)?;
+    Some(Case::new(&format!("{binary}::{}", test.trim()), status).taking(Some(seconds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_and_the_repeated_list_are_counted_once() {
+        let text = "\
+    Starting 4 tests across 2 binaries (1 test skipped)
+        PASS [   0.005s] (1/4) ledger sums::adds
+  TRY 1 FAIL [   0.004s] (─/4) ledger::limits rejects_zero
+  TRY 2 PASS [   0.003s] (2/4) ledger::limits rejects_zero
+        FAIL [   0.004s] (3/4) ledger::limits rejects_all
+     SIGABRT [   0.100s] (4/4) ledger::limits overflows
+────────────
+     Summary [   0.110s] 4 tests run: 2 passed (1 flaky), 2 failed, 1 skipped
+   FLAKY 2/2 [   0.003s] (2/4) ledger::limits rejects_zero
+        FAIL [   0.004s] (3/4) ledger::limits rejects_all
+     SIGABRT [   0.100s] (4/4) ledger::limits overflows
+error: test run failed
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 2, skipped: 1 });
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["ledger::limits::rejects_all", "ledger::limits::overflows"]
+        );
+        let flaky: Vec<_> = report.cases.iter().filter(|case| case.flaky).collect();
+        assert_eq!((flaky.len(), flaky[0].attempts), (1, 2));
+        assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn an_interrupted_run_is_no_success() {
+        let text = "     Summary [   1.0s] 3/9 tests run: 3 passed, 0 skipped\n";
+        assert!(!read(text).expect("a report").report.succeeded());
+    }
+}

@@ -1,0 +1,282 @@
+//! What pytest prints: names with `-v` or in the short summary, counts in the last line.
+
+use std::collections::BTreeMap;
+
+use backstop_core::event::TestCounts;
+
+use super::recognise::Found;
+use super::text::{Line, leading_number, lines, seconds};
+use super::{Case, Format, Status, TestReport};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut reading = Reading::default();
+    for line in lines(text) {
+        reading.line(line);
+    }
+    reading.finish()
+}
+
+#[derive(Default)]
+struct Reading {
+    /// Cases with `-v`, one list for each session: the tests of plugins run sessions of their own,
+    /// and print them.
+    sessions: Vec<Vec<Case>>,
+    /// The last short summary: the outermost session ends last.
+    summary: Vec<Case>,
+    is_summarising: bool,
+    last: Option<Figures>,
+    /// Whether something began behind the last figures.
+    is_open: bool,
+    interrupted: Option<String>,
+    /// What stopped the session of the last figures.
+    stopped: Option<String>,
+    at: usize,
+}
+
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let text = line.text;
+        if let Some(heading) = heading(text) {
+            // What stopped the session stands between the last heading and the figures; anything
+            // before was printed by a test.
+            if Figures::read(text).is_none() {
+                self.interrupted = None;
+            }
+            self.is_summarising = heading == "short test summary info";
+            if self.is_summarising {
+                self.summary.clear();
+            }
+            if heading == "test session starts" {
+                self.sessions.push(Vec::new());
+                self.is_open = true;
+                if self.last.is_none() {
+                    self.at = line.end;
+                }
+            }
+        }
+        if let Some(figures) = Figures::read(text) {
+            self.stopped = self.interrupted.take();
+            self.last = Some(figures);
+            self.is_summarising = false;
+            self.is_open = false;
+            self.at = line.end;
+        } else if self.is_summarising {
+            self.summary.extend(summary_case(text));
+        } else if let Some(case) = verbose_case(text) {
+            match self.sessions.last_mut() {
+                Some(session) => session.push(case),
+                None => self.sessions.push(vec![case]),
+            }
+        } else if text.starts_with("!!!") || text.starts_with("INTERNALERROR>") {
+            self.interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
+        }
+    }
+
+    fn finish(self) -> Option<Found> {
+        if self.at == 0 {
+            return None;
+        }
+        let mut report = TestReport::new(Format::Pytest);
+        let Some(figures) = self.last else {
+            for case in self.sessions.into_iter().flatten() {
+                report.push(case);
+            }
+            let why = self.interrupted.as_deref().unwrap_or("cut off before the summary");
+            report.mark_broken(why);
+            return Some(Found { report, at: self.at });
+        };
+        let counts = figures.counts;
+        let is_whole = |session: &&Vec<Case>| {
+            let count = |status| session.iter().filter(|case| case.status == status).count() as u64;
+            count(Status::Passed) == counts.passed && count(Status::Failed) == counts.failed
+        };
+        let said: BTreeMap<&str, &str> = self
+            .summary
+            .iter()
+            .filter_map(|case| Some((case.name.as_str(), case.message.as_deref()?)))
+            .collect();
+        let session =
+            self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
+        match session {
+            Some(session) => {
+                for case in session {
+                    let said = said.get(case.name.as_str()).copied().or(case.message.as_deref());
+                    report.push(case.clone().saying(said));
+                }
+            }
+            None => self.summary.iter().for_each(|case| report.push(case.clone())),
+        }
+        report.settle(counts);
+        if let Some(why) = self.stopped {
+            report.mark_broken(why);
+        } else if self.is_open {
+            report.mark_broken("cut off before the summary");
+        } else if figures.ran_nothing {
+            report.mark_broken("no tests ran");
+        }
+        Some(Found { report, at: self.at })
+    }
+}
+
+/// The last line: `1 failed, 104 passed, 7 skipped in 8.45s`.
+struct Figures {
+    counts: TestCounts,
+    ran_nothing: bool,
+}
+
+impl Figures {
+    fn read(line: &str) -> Option<Self> {
+        let line = line.trim_matches(['=', ' ']);
+        let (figures, time) = line.rsplit_once(" in ")?;
+        let time = time.split_once(" (").map_or(time, |(time, _)| time);
+        seconds(time).filter(|_| time.ends_with('s'))?;
+        let mut read = Self { counts: TestCounts::default(), ran_nothing: false };
+        let mut has_result = false;
+        for figure in figures.split(", ") {
+            if figure == "no tests ran" {
+                read.ran_nothing = true;
+                has_result = true;
+                continue;
+            }
+            let (count, word) = leading_number(figure)?;
+            let counts = &mut read.counts;
+            let counted = match word.strip_prefix(' ')? {
+                "passed" | "xpassed" => &mut counts.passed,
+                "failed" | "error" | "errors" => &mut counts.failed,
+                "skipped" | "xfailed" => &mut counts.skipped,
+                "deselected" | "warning" | "warnings" | "rerun" | "reruns" | "retried"
+                | "subtests passed" | "subtests failed" | "snapshots passed" => {
+                    has_result |= word == " deselected";
+                    continue;
+                }
+                _ => return None,
+            };
+            *counted = counted.saturating_add(count);
+            has_result = true;
+        }
+        has_result.then_some(read)
+    }
+}
+
+/// The words between the signs of `==== FAILURES ====`.
+fn heading(line: &str) -> Option<&str> {
+    let inside = line.strip_prefix("==")?.strip_suffix("==")?;
+    Some(inside.trim_matches(['=', ' ']))
+}
+
+/// `FAILED path::name - what went wrong`, from the short summary.
+fn summary_case(line: &str) -> Option<Case> {
+    let (word, rest) = line.split_once(' ')?;
+    let status = status(word)?;
+    // Skipped tests are told by their place, several at once.
+    if word == "SKIPPED" && rest.starts_with('[') {
+        return None;
+    }
+    let (name, message) = split_message(rest);
+    (!name.is_empty()).then(|| Case::new(name, status).saying(message))
+}
+
+/// `path::name PASSED [ 10%]`, or with several workers `[gw0] [ 10%] PASSED path::name`.
+fn verbose_case(line: &str) -> Option<Case> {
+    if let Some(rest) = line.strip_prefix("[gw") {
+        let (_, rest) = rest.split_once("%] ")?;
+        let (word, name) = rest.split_once(' ')?;
+        return Some(Case::new(name, status(word)?));
+    }
+    if !line.contains("::") || line.starts_with(' ') {
+        return None;
+    }
+    let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
+    words.into_iter().find_map(|word| {
+        let (name, rest) = line.rsplit_once(word)?;
+        let name = name.strip_suffix(' ')?.trim_end();
+        let rest = rest.trim();
+        let is_end = rest.is_empty() || rest.starts_with('[') || rest.starts_with('(');
+        let is_name = name.contains("::") && (name.contains('[') || !name.contains(' '));
+        (is_end && is_name).then(|| {
+            let reason = rest.strip_prefix('(').and_then(|rest| rest.rsplit_once(')'));
+            status(word)
+                .map(|status| Case::new(name, status).saying(reason.map(|(reason, _)| reason)))
+        })?
+    })
+}
+
+fn status(word: &str) -> Option<Status> {
+    Some(match word {
+        "PASSED" | "XPASS" => Status::Passed,
+        "FAILED" | "ERROR" => Status::Failed,
+        "SKIPPED" | "XFAIL" => Status::Skipped,
+        _ => return None,
+    })
+}
+
+/// Parts a name from what was said of it. Parameters may hold the sign that parts them.
+fn split_message(text: &str) -> (&str, Option<&str>) {
+    let begin = match (text.find('['), text.find("] - ")) {
+        (Some(open), Some(close)) if open < close && !text[..open].contains(" - ") => close + 1,
+        _ => 0,
+    };
+    match text[begin..].find(" - ") {
+        Some(at) => (text[..begin + at].trim(), Some(&text[begin + at + 3..])),
+        None => (text.trim(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("=== 1 failed, 104 passed, 7 skipped, 5 xfailed, 2 xpassed, 3 errors, 6 warnings in 8.45s ===", Some((106, 4, 12)))]
+    #[case("1 passed in 0.01s", Some((1, 0, 0)))]
+    #[case("== 2 passed, 1 warning in 65.12s (0:01:05) ==", Some((2, 0, 0)))]
+    #[case("===== 3 passed in 0.12 seconds =====", Some((3, 0, 0)))]
+    #[case("no tests ran in 0.01s", Some((0, 0, 0)))]
+    #[case("5 passed yesterday in Berlin", None)]
+    #[case("we had 5 passed, and it took place in 3s", None)]
+    #[case("6 warnings in 1.0s", None)]
+    fn the_last_line_is_read(#[case] line: &str, #[case] expected: Option<(u64, u64, u64)>) {
+        let counts = Figures::read(line).map(|figures| figures.counts);
+        assert_eq!(counts.map(|counts| (counts.passed, counts.failed, counts.skipped)), expected);
+    }
+
+    #[test]
+    fn verbose_names_and_the_reason_come_together() {
+        let text = "\
+============================= test session starts ==============================
+collected 3 items
+
+tests/test_a.py::test_one PASSED                                         [ 33%]
+tests/test_a.py::test_two[a - b] FAILED                                  [ 66%]
+tests/test_a.py::test_three SKIPPED (not here)                           [100%]
+
+=================================== FAILURES ===================================
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_two[a - b] - AssertionError: assert 1 == 2
+==================== 1 failed, 1 passed, 1 skipped in 0.05s ====================
+";
+        let report = read(text).expect("a report").report;
+        let names: Vec<_> =
+            report.cases.iter().map(|case| (case.name.as_str(), case.first_line())).collect();
+        assert_eq!(
+            names,
+            [
+                ("tests/test_a.py::test_one", None),
+                ("tests/test_a.py::test_two[a - b]", Some("AssertionError: assert 1 == 2")),
+                ("tests/test_a.py::test_three", Some("not here")),
+            ]
+        );
+        assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn a_session_without_an_end_is_broken() {
+        let text =
+            "=========== test session starts ===========\ntests/a.py::test_one PASSED  [ 50%]\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 0, skipped: 0 });
+        assert_eq!(report.broken.as_deref(), Some("cut off before the summary"));
+    }
+}

@@ -1,0 +1,168 @@
+//! What RSpec prints, as text and as JSON.
+
+use backstop_core::event::TestCounts;
+use serde::Deserialize;
+
+use super::jest_json::document;
+use super::recognise::Found;
+use super::text::{leading_number, lines};
+use super::{Case, Format, Status, TestReport, lenient};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut report = TestReport::new(Format::Rspec);
+    let mut totals: Option<TestCounts> = None;
+    let mut has_time = false;
+    let mut at = 0;
+    for line in lines(text) {
+        if line.text.starts_with("Finished in ") {
+            has_time = true;
+        } else if let Some(figures) = Figures::read(line.text).filter(|_| has_time) {
+            has_time = false;
+            at = line.end;
+            let totals = totals.get_or_insert_default();
+            totals.passed = totals.passed.saturating_add(figures.counts.passed);
+            totals.failed = totals.failed.saturating_add(figures.counts.failed);
+            totals.skipped = totals.skipped.saturating_add(figures.counts.skipped);
+            if figures.errors_outside > 0 {
+                report.mark_broken(format!(
+                    "{} errors occurred outside of examples",
+                    figures.errors_outside
+                ));
+            }
+        } else if let Some(failed) = line.text.strip_prefix("rspec ") {
+            // `rspec ./spec/sum_spec.rb:12 # Sum adds`; the number changes with every edit above.
+            if let Some((place, title)) = failed.split_once(" # ") {
+                let file = place.split([':', '[']).next().unwrap_or(place);
+                report.push(Case::new(&format!("{file} > {title}"), Status::Failed));
+            }
+        }
+    }
+    report.settle(totals?);
+    Some(Found { report, at })
+}
+
+pub(super) fn read_json(text: &str) -> Option<Found> {
+    let marks = ["\"examples\"", "\"summary_line\""];
+    document(text, Format::RspecJson, &marks, |root: Root, report| {
+        let Some(examples) = root.examples else { return false };
+        examples.into_iter().for_each(|example| report.push(example.case()));
+        if let Some(figures) = root.summary_line.as_deref().and_then(Figures::read)
+            && figures.errors_outside > 0
+        {
+            let errors = figures.errors_outside;
+            report.mark_broken(format!("{errors} errors occurred outside of examples"));
+        }
+        true
+    })
+}
+
+/// `5 examples, 1 failure, 1 pending, 2 errors occurred outside of examples`.
+struct Figures {
+    counts: TestCounts,
+    errors_outside: u64,
+}
+
+impl Figures {
+    fn read(line: &str) -> Option<Self> {
+        let mut figures = line.trim().split(", ");
+        let (examples, word) = leading_number(figures.next()?)?;
+        if !matches!(word, " examples" | " example") {
+            return None;
+        }
+        let mut read = Self { counts: TestCounts::default(), errors_outside: 0 };
+        let mut has_failures = false;
+        for figure in figures {
+            let (count, word) = leading_number(figure)?;
+            match word {
+                " failure" | " failures" => {
+                    read.counts.failed = count;
+                    has_failures = true;
+                }
+                " pending" => read.counts.skipped = count,
+                _ if word.contains("outside of examples") => read.errors_outside = count,
+                _ => return None,
+            }
+        }
+        let counts = &mut read.counts;
+        counts.passed = examples.saturating_sub(counts.failed).saturating_sub(counts.skipped);
+        has_failures.then_some(read)
+    }
+}
+
+#[derive(Deserialize)]
+struct Root {
+    #[serde(default)]
+    examples: Option<Vec<Example>>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    summary_line: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Example {
+    #[serde(default, deserialize_with = "lenient::text")]
+    full_description: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    file_path: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    run_time: Option<f64>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    pending_message: Option<String>,
+    #[serde(default)]
+    exception: Option<Exception>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(default, deserialize_with = "lenient::text")]
+    message: Option<String>,
+}
+
+impl Example {
+    fn case(self) -> Case {
+        let file = self.file_path.unwrap_or_default();
+        let title = self.full_description.unwrap_or_default();
+        let name = if file.is_empty() { title } else { format!("{file} > {title}") };
+        let status = match self.status.as_deref() {
+            Some("passed") => Status::Passed,
+            Some("failed") => Status::Failed,
+            _ => Status::Skipped,
+        };
+        let said = self.exception.and_then(|exception| exception.message).or(self.pending_message);
+        Case::new(&name, status).saying(said.as_deref()).taking(self.run_time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_figures_and_names_what_failed() {
+        let text = "..F*\n\nFinished in 0.01 seconds (files took 0.2 seconds to load)\n\
+                    4 examples, 1 failure, 1 pending\n\nFailed examples:\n\n\
+                    rspec ./spec/sum_spec.rb:12 # Sum adds\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 1 });
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["./spec/sum_spec.rb > Sum adds"]
+        );
+        assert!(read("4 examples, 1 failure\n").is_none());
+    }
+
+    #[test]
+    fn json_names_every_example() {
+        let text = r#"{"version":"3.13","examples":[
+            {"full_description":"Sum adds","file_path":"./spec/sum_spec.rb","status":"passed","run_time":0.1},
+            {"full_description":"Sum carries","file_path":"./spec/sum_spec.rb","status":"failed",
+             "exception":{"class":"X","message":"\nexpected: 1"}},
+            {"full_description":"Sum waits","status":"pending","pending_message":"later"}],
+            "summary":{"example_count":3},"summary_line":"3 examples, 1 failure, 1 pending, 1 error occurred outside of examples"}"#;
+        let report = read_json(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
+        assert_eq!(report.last_error(), Some("expected: 1"));
+        assert!(report.broken.is_some());
+    }
+}

@@ -1,0 +1,87 @@
+//! The marks that JavaScript's runners put before a case.
+
+use super::Status;
+
+/// Takes the mark from the beginning of a line.
+pub(super) fn ticked(text: &str) -> Option<(Status, &str)> {
+    MARKS.iter().find_map(|(status, marks)| {
+        let rest = marks.iter().find_map(|mark| text.strip_prefix(mark))?;
+        let rest = rest.strip_prefix(' ')?.trim();
+        (!rest.is_empty()).then_some((*status, rest))
+    })
+}
+
+/// Takes the duration from the end of a case's line: `adds numbers (5 ms)`, `adds numbers 5ms`.
+pub(super) fn timed(text: &str) -> (&str, Option<f64>) {
+    let parenthesised = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+    let seconds = |text: &str| {
+        let is_time = text.ends_with('s') && text.starts_with(|first: char| first.is_ascii_digit());
+        is_time.then(|| super::text::seconds(text)).flatten()
+    };
+    if let Some((name, time)) = parenthesised
+        && let Some(time) = seconds(time)
+    {
+        return (name.trim_end(), Some(time));
+    }
+    match text.rsplit_once(' ') {
+        Some((name, time)) if seconds(time).is_some() => (name.trim_end(), seconds(time)),
+        _ => (text, None),
+    }
+}
+
+/// Takes the bullet from jest's heading of a failed case.
+pub(super) fn bulleted(text: &str) -> Option<&str> {
+    ["●", "ΓùÅ", "ÔùÅ"].iter().find_map(|bullet| text.strip_prefix(bullet)?.strip_prefix(' '))
+}
+
+/// The parts of a name, between pointers to the right.
+pub(super) fn parts(text: &str) -> Vec<&str> {
+    let pointer =
+        [" › ", " ΓÇ║ ", " ÔÇ║ ", " â€º ", " > "].into_iter().find(|it| text.contains(it));
+    match pointer {
+        Some(pointer) => text.split(pointer).map(str::trim).collect(),
+        None => vec![text.trim()],
+    }
+}
+
+/// Each mark as it is, and as it looks when its bytes were taken for those of an old code page.
+const MARKS: [(Status, &[&str]); 3] = [
+    (
+        Status::Passed,
+        &["✓", "Γ£ô", "Ô£ô", "âœ“", "✔", "Γ£ö", "Ô£ö", "âœ”", "√", "ΓêÜ", "ÔêÜ", "âˆš"],
+    ),
+    (
+        Status::Failed,
+        &[
+            "✕", "Γ£ò", "Ô£ò", "âœ•", "✗", "Γ£ù", "Ô£ù", "âœ—", "✘", "Γ£ÿ", "Ô£ÿ", "✖", "Γ£û",
+            "Ô£û", "âœ–", "×", "├ù", "Ã—",
+        ],
+    ),
+    (
+        Status::Skipped,
+        &["○", "Γùï", "Ôùï", "â—‹", "↓", "Γåô", "Ôåô", "â†“", "✎", "Γ£Ä", "Ô£Ä", "âœŽ"],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_known_garbled_too() {
+        assert_eq!(ticked("✓ adds"), Some((Status::Passed, "adds")));
+        assert_eq!(ticked("Γ£ô adds"), Some((Status::Passed, "adds")));
+        assert_eq!(ticked("├ù divides"), Some((Status::Failed, "divides")));
+        assert_eq!(ticked("○ skipped waits"), Some((Status::Skipped, "skipped waits")));
+        assert_eq!(ticked("x adds"), None);
+        assert_eq!(ticked("✓"), None);
+    }
+
+    #[test]
+    fn durations_are_no_part_of_a_name() {
+        assert_eq!(timed("adds (5 ms)"), ("adds", Some(0.005)));
+        assert_eq!(timed("adds 46ms"), ("adds", Some(0.046)));
+        assert_eq!(timed("adds (all of them)"), ("adds (all of them)", None));
+        assert_eq!(timed("adds 4 numbers"), ("adds 4 numbers", None));
+    }
+}

@@ -1,0 +1,222 @@
+//! What Python's own runner prints, and Django's.
+
+use std::collections::BTreeMap;
+
+use backstop_core::event::TestCounts;
+
+use super::bounded::shortened;
+use super::recognise::Found;
+use super::text::{Line, leading_number, lines, seconds};
+use super::{Case, Format, Status, TestReport};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut reading = Reading::new();
+    for line in lines(text) {
+        reading.line(line);
+    }
+    reading.finish()
+}
+
+struct Reading {
+    report: TestReport,
+    totals: TestCounts,
+    cases: Vec<Case>,
+    /// A test whose result comes later, because its own output stands between.
+    awaited: Option<String>,
+    /// The test whose traceback is being read, and the last line of it so far.
+    speaker: Option<String>,
+    errors: BTreeMap<String, String>,
+    /// How many tests ran, until the verdict comes.
+    ran: Option<u64>,
+    at: usize,
+}
+
+impl Reading {
+    fn new() -> Self {
+        Self {
+            report: TestReport::new(Format::Unittest),
+            totals: TestCounts::default(),
+            cases: Vec::new(),
+            awaited: None,
+            speaker: None,
+            errors: BTreeMap::new(),
+            ran: None,
+            at: 0,
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>) {
+        let text = line.text;
+        if let Some(ran) = ran(text) {
+            self.ran = Some(ran);
+            self.speaker = None;
+            return;
+        }
+        if let Some(ran) = self.ran {
+            if let Some(counts) = verdict(text, ran) {
+                self.at = line.end;
+                self.ran = None;
+                self.close(counts);
+                return;
+            }
+            if text.is_empty() {
+                return;
+            }
+            self.ran = None;
+        }
+        if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
+            self.speaker = Some(name.to_owned());
+        } else if let Some(name) = &self.speaker {
+            let is_rule = text.starts_with("-----") || text.starts_with("=====");
+            if !is_rule && !text.trim().is_empty() {
+                self.errors.insert(name.clone(), shortened(text.trim(), 1024).into_owned());
+            }
+        } else if let Some((name, result)) = case_line(text) {
+            match status(result) {
+                Some((status, note)) => self.cases.push(Case::new(name, status).saying(note)),
+                None => self.awaited = Some(name.to_owned()),
+            }
+        } else if let Some(name) = &self.awaited
+            && let Some((status, note)) = status(text.trim())
+        {
+            self.cases.push(Case::new(name, status).saying(note));
+            self.awaited = None;
+        }
+    }
+
+    fn close(&mut self, counts: TestCounts) {
+        let mut named: Vec<&str> = Vec::new();
+        for case in self.cases.drain(..) {
+            let error = self.errors.get_key_value(&case.name);
+            named.extend(error.iter().map(|(name, _)| name.as_str()));
+            let said = error.map(|(_, said)| said.as_str()).or(case.message.as_deref());
+            let case = case.clone().saying(said);
+            self.report.push(case);
+        }
+        // Without `-v` only those that failed are named.
+        named.sort_unstable();
+        for (name, said) in &self.errors {
+            if named.binary_search(&name.as_str()).is_err() {
+                self.report.push(Case::new(name, Status::Failed).saying(Some(said)));
+            }
+        }
+        self.errors.clear();
+        self.awaited = None;
+        self.totals.passed = self.totals.passed.saturating_add(counts.passed);
+        self.totals.failed = self.totals.failed.saturating_add(counts.failed);
+        self.totals.skipped = self.totals.skipped.saturating_add(counts.skipped);
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        if self.at == 0 {
+            return None;
+        }
+        self.report.settle(self.totals);
+        if self.totals == TestCounts::default() {
+            self.report.mark_broken("no tests ran");
+        }
+        Some(Found { report: self.report, at: self.at })
+    }
+}
+
+/// The number in `Ran 8 tests in 0.007s`.
+fn ran(line: &str) -> Option<u64> {
+    let (count, rest) = leading_number(line.strip_prefix("Ran ")?)?;
+    let time = rest.strip_prefix(" tests in ").or_else(|| rest.strip_prefix(" test in "))?;
+    seconds(time).map(|_| count)
+}
+
+/// `OK`, `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
+fn verdict(line: &str, ran: u64) -> Option<TestCounts> {
+    let rest = line
+        .strip_prefix("OK")
+        .or_else(|| line.strip_prefix("FAILED"))
+        .or_else(|| line.strip_prefix("NO TESTS RAN"))?;
+    let rest = rest.trim();
+    let is_bracketed = rest.starts_with('(') && rest.ends_with(')');
+    if !rest.is_empty() && !is_bracketed {
+        return None;
+    }
+    let mut counts = TestCounts::default();
+    for figure in rest.trim_matches(['(', ')']).split(", ") {
+        let Some((word, count)) = figure.split_once('=') else { continue };
+        let Ok(count) = count.parse::<u64>() else { continue };
+        match word {
+            "failures" | "errors" | "unexpected successes" => {
+                counts.failed = counts.failed.saturating_add(count);
+            }
+            "skipped" | "expected failures" => {
+                counts.skipped = counts.skipped.saturating_add(count);
+            }
+            _ => {}
+        }
+    }
+    counts.passed = ran.saturating_sub(counts.failed).saturating_sub(counts.skipped);
+    Some(counts)
+}
+
+/// The name and the rest of `test_adds (ledger.tests.SumTest) ... ok`.
+fn case_line(line: &str) -> Option<(&str, &str)> {
+    let (name, result) = line.split_once(" ...")?;
+    let is_name = name.ends_with(')') && name.contains(" (") && !name.starts_with(' ');
+    is_name.then_some((name, result.trim()))
+}
+
+fn status(result: &str) -> Option<(Status, Option<&str>)> {
+    Some(match result {
+        "ok" => (Status::Passed, None),
+        "FAIL" | "ERROR" | "unexpected success" => (Status::Failed, None),
+        "expected failure" => (Status::Skipped, Some("expected failure")),
+        _ => {
+            let reason = result.strip_prefix("skipped")?.trim();
+            (Status::Skipped, Some(reason.trim_matches(['\'', '"'])))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_figures_and_tracebacks_come_together() {
+        let text = "\
+test_adds (ledger.tests.SumTest.test_adds) ... ok
+test_talks (ledger.tests.SumTest.test_talks) ... hello
+ok
+test_zero (ledger.tests.SumTest.test_zero) ... FAIL
+test_late (ledger.tests.SumTest.test_late) ... skipped 'too late'
+
+======================================================================
+FAIL: test_zero (ledger.tests.SumTest.test_zero)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File \"ledger/tests.py\", line 9, in test_zero
+AssertionError: 0 != 1
+
+----------------------------------------------------------------------
+Ran 4 tests in 0.002s
+
+FAILED (failures=1, skipped=1)
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 1 });
+        assert_eq!(report.cases.len(), 4);
+        assert_eq!(report.last_error(), Some("AssertionError: 0 != 1"));
+    }
+
+    #[test]
+    fn quiet_output_names_what_failed() {
+        let text = "F.\n======\nERROR: test_zero (tests.T)\n------\nTraceback\nKeyError: 'x'\n\n\
+                    ------\nRan 2 tests in 0.1s\n\nFAILED (errors=1)\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["test_zero (tests.T)"]);
+    }
+
+    #[test]
+    fn prose_is_no_report() {
+        assert!(read("Ran 8 tests in 0.007s\nand they were fine\n").is_none());
+        assert!(read("OK\n").is_none());
+    }
+}

@@ -1,0 +1,184 @@
+//! What vitest prints.
+
+use std::collections::BTreeMap;
+
+use backstop_core::event::TestCounts;
+
+use super::recognise::Found;
+use super::text::{Line, leading_number, lines};
+use super::tick::{parts, ticked, timed};
+use super::{Case, Format, Status, TestReport};
+
+pub(super) fn read(text: &str) -> Option<Found> {
+    let mut reading = Reading::default();
+    for line in lines(text) {
+        reading.line(line);
+    }
+    reading.finish()
+}
+
+#[derive(Default)]
+struct Reading {
+    cases: Vec<Case>,
+    /// The file whose cases follow, indented.
+    file: Option<String>,
+    /// Headings of failures, with the first line below each.
+    errors: BTreeMap<String, String>,
+    speaker: Option<String>,
+    files: Option<TestCounts>,
+    totals: TestCounts,
+    unhandled: Option<String>,
+    at: usize,
+}
+
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let text = line.text.trim_start();
+        if let Some(files) = text.strip_prefix("Test Files ").and_then(figures) {
+            self.files = Some(files);
+            self.at = line.end;
+        } else if let Some(tests) = text.strip_prefix("Tests ").and_then(figures) {
+            if self.files.is_some() {
+                self.totals = tests;
+                self.at = line.end;
+            }
+        } else if let Some(errors) = text.strip_prefix("Errors ").map(str::trim) {
+            if self.files.is_some() && errors.contains("error") {
+                self.unhandled = Some(errors.to_owned());
+            }
+        } else if let Some(name) = text.strip_prefix("FAIL ").map(str::trim) {
+            // Several failures may share one message.
+            self.errors.entry(name.to_owned()).or_default();
+            self.speaker = Some(name.to_owned());
+        } else if let Some(file) = file_line(text) {
+            self.file = Some(file.to_owned());
+        } else if let Some((status, name)) = ticked(text) {
+            self.case(line.text, status, name);
+        } else if !text.is_empty()
+            && let Some(name) = self.speaker.take()
+        {
+            self.errors.insert(name, text.to_owned());
+        }
+    }
+
+    fn case(&mut self, line: &str, status: Status, name: &str) {
+        let (name, seconds) = timed(name);
+        let mut titles = parts(name);
+        let is_full = titles.len() > 1 && titles[0].contains('.');
+        if let Some(file) = self.file.as_deref().filter(|_| !is_full && line.starts_with("  ")) {
+            titles.insert(0, file);
+        }
+        self.cases.push(Case::new(&titles.join(" > "), status).taking(seconds));
+    }
+
+    fn finish(self) -> Option<Found> {
+        let files = self.files?;
+        let mut report = TestReport::new(Format::Vitest);
+        // A heading for a file alone means that it did not load.
+        let (tests, unloaded): (Vec<_>, Vec<_>) =
+            self.errors.into_iter().partition(|(name, _)| parts(name).len() > 1);
+        let mut said: BTreeMap<String, String> =
+            tests.iter().map(|(name, error)| (parts(name).join(" > "), error.clone())).collect();
+        let has_failed = self.cases.iter().any(|case| case.status == Status::Failed);
+        for case in self.cases {
+            let error = said.remove(&case.name);
+            report.push(if case.status == Status::Failed {
+                case.saying(error.as_deref())
+            } else {
+                case
+            });
+        }
+        if !has_failed {
+            for (name, error) in &said {
+                report.push(Case::new(name, Status::Failed).saying(Some(error)));
+            }
+        }
+        report.settle(self.totals);
+        if let Some((name, error)) = unloaded.first() {
+            let file = name.split(" [").next().unwrap_or(name);
+            report.mark_broken(format!("{file} failed to run: {error}"));
+        } else if files.failed > self.totals.failed {
+            report.mark_broken("a test file failed to run");
+        }
+        if let Some(errors) = self.unhandled {
+            report.mark_broken(format!("{errors} outside of any test"));
+        }
+        Some(Found { report, at: self.at })
+    }
+}
+
+/// `30 failed | 36 passed (66)`, or `no tests`.
+fn figures(text: &str) -> Option<TestCounts> {
+    let text = text.trim();
+    if text == "no tests" || text == "no test files" {
+        return Some(TestCounts::default());
+    }
+    let (figures, total) = text.rsplit_once(" (")?;
+    total.strip_suffix(')')?.parse::<u64>().ok()?;
+    let mut counts = TestCounts::default();
+    for figure in figures.split('|') {
+        let (count, word) = leading_number(figure.trim())?;
+        match word {
+            " passed" => counts.passed = count,
+            " failed" => counts.failed = count,
+            " skipped" | " todo" | " expected fail" => {
+                counts.skipped = counts.skipped.saturating_add(count);
+            }
+            _ => return None,
+        }
+    }
+    Some(counts)
+}
+
+/// The file in `❯ src/sum.test.ts (66 tests | 30 failed) 350ms`, whatever the mark is.
+fn file_line(line: &str) -> Option<&str> {
+    let (before, after) = line.split_once(" (")?;
+    let (_, rest) = leading_number(after)?;
+    let is_count = rest.starts_with(" test");
+    let file = before.split_whitespace().last().filter(|file| file.contains('.'))?;
+    is_count.then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_of_a_file_are_named_by_it() {
+        let text = "\
+ RUN  v3.0.0 /app
+
+ ✓ src/sum.test.ts (2 tests) 3ms
+ ❯ src/div.test.ts (2 tests | 1 failed) 5ms
+   ✓ div > divides 1ms
+   × div > rejects zero 2ms
+     → expected 1 to be 2
+
+ FAIL  src/div.test.ts > div > rejects zero
+AssertionError: expected 1 to be 2
+
+ Test Files  1 failed | 1 passed (2)
+      Tests  1 failed | 3 passed (4)
+   Start at  12:00:00
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 3, failed: 1, skipped: 0 });
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["src/div.test.ts > div > rejects zero"]
+        );
+        assert_eq!(report.last_error(), Some("AssertionError: expected 1 to be 2"));
+        assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn files_that_do_not_load_break_the_report() {
+        let text = " FAIL  src/a.test.ts [ src/a.test.ts ]\nError: Cannot find module 'x'\n\n \
+                    Test Files  1 failed (1)\n      Tests  no tests\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(
+            report.broken.as_deref(),
+            Some("src/a.test.ts failed to run: Error: Cannot find module 'x'")
+        );
+    }
+}

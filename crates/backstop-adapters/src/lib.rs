@@ -37,7 +37,6 @@ pub use claude::Claude;
 pub use codex::Codex;
 pub use cursor::Cursor;
 pub use excerpt::excerpt;
-pub use fault::{Fault, FaultKind};
 pub use fault::{Fault, FaultKind, from_category, from_status, recognise, reset_time};
 pub use framing::{Framer, without_escapes};
 pub use gemini::Gemini;

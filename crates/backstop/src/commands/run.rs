@@ -6,7 +6,6 @@ pub mod supervise;
 
 use std::path::PathBuf;
 
-use backstop_core::condition::{Condition, OutputSource};
 use backstop_core::diagnostic::Diagnostic;
 use backstop_core::policy::{Layers, Policy, Preset};
 use backstop_runner::launch::{Launch, Stdin};

@@ -42,7 +42,7 @@ impl Calls {
         if self.open.len() == MOST_OPEN
             && let Some((_, oldest)) = self.open.pop_front()
         {
-            oldest.tell(None, listener);
+            oldest.tell(None, false, listener);
         }
         self.open.push_back((id.to_owned(), call));
     }
@@ -58,7 +58,7 @@ impl Calls {
     /// Nothing more will come back.
     pub fn finish(&mut self, listener: &mut dyn Listener) {
         for (_, call) in self.open.drain(..) {
-            call.tell(None, listener);
+            call.tell(None, false, listener);
         }
     }
 
@@ -109,7 +109,7 @@ impl Call {
     /// Tells a call whose result is not known.
     pub fn without_result(self, listener: &mut dyn Listener) {
         listener.hear(Heard::Shown(Shown::Call { tool: &self.tool, what: &self.what }));
-        self.tell(None, listener);
+        self.tell(None, false, listener);
     }
 
     fn returned(self, returned: Returned<'_>, listener: &mut dyn Listener) {
@@ -117,12 +117,16 @@ impl Call {
         let result = returned.signature(succeeded);
         let first = if succeeded { "" } else { first_line(&result) };
         listener.hear(Heard::Shown(Shown::Returned { tool: &self.tool, succeeded, what: first }));
-        self.tell(Some(result.clone().into_owned()), listener);
+        self.tell(Some(result.clone().into_owned()), !succeeded, listener);
     }
 
-    fn tell(self, result_signature: Option<String>, listener: &mut dyn Listener) {
-        let action =
-            Action { signature: self.signature, kind: "action".to_owned(), result_signature };
+    fn tell(self, result: Option<String>, failed: bool, listener: &mut dyn Listener) {
+        let action = Action {
+            signature: self.signature,
+            kind: "action".to_owned(),
+            result_signature: result,
+            failed,
+        };
         listener.hear(Heard::Event(action.into()));
     }
 }

@@ -472,7 +472,7 @@ fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
 
 fn action(kind: &str, signature: &str) -> Action {
     let signature = crate::excerpt(signature).into_owned();
-    Action { signature, kind: kind.to_owned(), result_signature: None }
+    Action { signature, kind: kind.to_owned(), ..Action::default() }
 }
 
 /// How texts begin that stand in the place of a person's and are written by the program.

@@ -74,7 +74,7 @@ impl Adapter for Pi {
                 let action = Action {
                     signature: "compaction".to_owned(),
                     kind: "compaction".to_owned(),
-                    result_signature: None,
+                    ..Action::default()
                 };
                 listener.hear(Heard::Event(action.into()));
                 listener.hear(Heard::Shown(Shown::Notice("the context was compacted")));

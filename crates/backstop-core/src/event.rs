@@ -152,7 +152,7 @@ event_kinds! {
     /// One thing that the agent did, and what came back. `kind` is `message`, `empty`, `compaction`,
     /// `user`, or anything else for an action.
     "action" => Action,
-        r#"{"type":"action","signature":"bash: cargo test","kind":"action","result_signature":"error[E0502] in cache.rs"}"#;
+        r#"{"type":"action","signature":"bash: cargo test","kind":"action","result_signature":"error[E0502] in cache.rs","failed":true}"#;
     /// The answer of a file or script probe. `met` is null if it could not be found out.
     "probe" => Probe,
         r#"{"type":"probe","key":"sha256:9f2c…","met":true,"detail":"found"}"#;

@@ -177,7 +177,7 @@ impl Facts {
                     kind: StepKind::from(action.kind.as_str()),
                     action: action.signature.as_bytes(),
                     result: action.result_signature.as_deref().map(str::as_bytes),
-                    failed: false,
+                    failed: action.failed,
                     active_ms: millis(now.active),
                     cost_usd: self.spent.cost_usd(),
                     turn: (!timed).then_some(self.events),

@@ -50,7 +50,7 @@ fn feed(detector: &mut Detector, steps: &[Told], now: &mut u64) {
 /// The rules of the score as plainly as they can be said, looking back over everything.
 fn reference(steps: &[Told]) -> f64 {
     let mut score: f64 = 0.0;
-    let mut now = 0;
+    let (mut now, mut pace) = (0, 0);
     let mut called: Vec<(u64, &Told)> = Vec::new();
     let mut units: Vec<(u64, &Told)> = Vec::new();
     for step in steps {
@@ -64,8 +64,12 @@ fn reference(steps: &[Told]) -> f64 {
         if called_in_parallel {
             continue;
         }
-        let waited = !step.failed
-            && before.is_some_and(|(at, other)| other.action == step.action && now - at >= 5000);
+        let same_action = before.is_some_and(|(_, other)| other.action == step.action);
+        let gap = before.map_or(0, |(at, _)| now - at);
+        let waited = !step.failed && same_action && gap >= 5000.max(2 * pace);
+        if !same_action && gap > 0 {
+            pace = if pace == 0 { gap } else { pace - pace / 4 + gap.min(4 * pace) / 4 };
+        }
         if waited {
             if !before.is_some_and(|(_, other)| same(other)) {
                 score = (score - 0.25).max(0.0);
@@ -143,6 +147,20 @@ proptest! {
         detector.observe_error(&action);
         let stored = serde_json::to_string(&detector).unwrap();
         prop_assert_eq!(serde_json::from_str::<Detector>(&stored).unwrap(), detector);
+    }
+}
+
+#[test]
+fn a_slow_agent_that_repeats_itself_does_not_wait() {
+    let step = |action, pause| Told { pause, action, result: Some(4), failed: false };
+    for (pace, pause, repeats) in
+        [(10_000, 10_000, true), (10_000, 60_000, false), (1_000, 6_000, false)]
+    {
+        let (mut detector, mut now) = (Detector::new(), 0);
+        feed(&mut detector, &[step(0, pace), step(1, pace), step(2, pace)], &mut now);
+        feed(&mut detector, &vec![step(3, pause); 6], &mut now);
+        let reading = detector.reading();
+        assert_eq!(reading.kind == Some(Signal::RepeatPair), repeats, "{pace} {pause} {reading:?}");
     }
 }
 

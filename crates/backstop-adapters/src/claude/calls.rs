@@ -23,6 +23,7 @@ struct Call {
     tool: String,
     signature: String,
     result: Option<String>,
+    failed: bool,
 }
 
 impl Calls {
@@ -43,6 +44,7 @@ impl Calls {
             tool: bounded(&block.name).to_owned(),
             signature: arguments::signature(&block.name, block.input),
             result: None,
+            failed: false,
         });
     }
 
@@ -57,6 +59,7 @@ impl Calls {
         let succeeded = !block.is_error.0;
         let what = first_line(&text);
         listener.hear(Heard::Shown(Shown::Returned { tool: &call.tool, succeeded, what }));
+        call.failed = !succeeded;
         let kept = excerpt(&text);
         // An empty failure is not an empty success; a failed command says so itself.
         call.result = Some(if succeeded || kept.starts_with("Exit code") {
@@ -95,6 +98,7 @@ impl Call {
             signature: self.signature,
             kind: "action".to_owned(),
             result_signature: self.result,
+            failed: self.failed,
         };
         listener.hear(Heard::Event(action.into()));
     }

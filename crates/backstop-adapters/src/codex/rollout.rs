@@ -145,7 +145,7 @@ fn compacted(listener: &mut dyn Listener) {
     let action = Action {
         signature: "compaction".to_owned(),
         kind: "compaction".to_owned(),
-        result_signature: None,
+        ..Action::default()
     };
     listener.hear(Heard::Event(action.into()));
     listener.hear(Heard::Shown(Shown::Notice("the context was compacted")));

@@ -136,6 +136,8 @@ impl<'l> Teller<'l> {
             signature: excerpt(signature).into_owned(),
             kind: kind.to_owned(),
             result_signature: result.map(|result| excerpt(result).into_owned()),
+            // Trajectories tell the output, and seldom whether it was a failure.
+            failed: false,
         });
     }
 

@@ -248,7 +248,7 @@ pub struct Cycle {
 }
 
 /// One thing that the agent did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
     pub signature: String,
@@ -256,6 +256,9 @@ pub struct Action {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_signature: Option<String>,
+    /// What was tried did not work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
 }
 
 /// The answer of a file or script probe.

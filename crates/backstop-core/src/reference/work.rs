@@ -267,7 +267,7 @@ impl History<'_> {
                     kind: StepKind::from(action.kind.as_str()),
                     action: action.signature.as_bytes(),
                     result: action.result_signature.as_deref().map(str::as_bytes),
-                    failed: false,
+                    failed: action.failed,
                     active_ms: millis(self.moments[position].active),
                     cost_usd: self.cost_before(position),
                     turn: (!timed).then_some(position as u64),

@@ -24,6 +24,9 @@ pub(super) struct State {
     steps: u64,
     cost_usd: f64,
     batch: Batch,
+    /// How long a step of this agent usually takes, in milliseconds; 0 while nobody knows.
+    #[serde(default)]
+    pace_ms: u64,
     memory: Memory,
     counts: Counts,
 }
@@ -106,6 +109,7 @@ impl State {
             steps: 0,
             cost_usd: 0.0,
             batch: Batch::default(),
+            pace_ms: 0,
             memory: Memory::new(),
             counts: Counts::default(),
         }
@@ -144,6 +148,7 @@ impl State {
 
     pub fn forget(&mut self) {
         self.normaliser = normalise::VERSION;
+        self.pace_ms = 0;
         self.memory = Memory::new();
         self.clear_counts();
     }
@@ -210,13 +215,21 @@ impl State {
         if same_action.is_some() {
             self.memory.action = Excerpt::new(step.action);
         }
-        // Asking the same again after a pause is waiting, not repeating. A failure is not waited
-        // for: agents are slow enough for all their retries to have pauses between.
-        let waited = !step.failed
-            && same_action.is_some_and(|last| {
-                last.entry.batch != entry.batch
-                    && step.active_ms.saturating_sub(last.active_ms) >= PAUSE_MS
-            });
+        let gap = before
+            .filter(|last| last.entry.batch != entry.batch)
+            .map(|last| step.active_ms.saturating_sub(last.active_ms));
+        // Asking the same again after a pause is waiting, not repeating. Agents are slow: a pause is
+        // longer than the time that they take for anything. A failure is not waited for.
+        let pause = PAUSE_MS.max(self.pace_ms.saturating_mul(2));
+        let waited = !step.failed && same_action.is_some() && gap.is_some_and(|gap| gap >= pause);
+        if same_action.is_none()
+            && let Some(gap) = gap.filter(|gap| *gap > 0)
+        {
+            self.pace_ms = match self.pace_ms {
+                0 => gap,
+                pace => pace - pace / 4 + gap.min(pace.saturating_mul(4)) / 4,
+            };
+        }
         if waited {
             self.batch.waited = Some(entry.pair);
         }

@@ -161,12 +161,14 @@ fn work() -> impl Strategy<Value = EventKind> {
         select(vec!["ls", "cargo test", "sleep 5"]),
         select(vec!["", "", "", "message", "empty", "compaction", "user"]),
         prop::option::of(select(vec!["ok", "error: no"])),
+        prop::bool::weighted(0.3),
     )
-        .prop_map(|(signature, kind, result)| {
+        .prop_map(|(signature, kind, result, failed)| {
             Action {
                 signature: signature.to_owned(),
                 kind: kind.to_owned(),
                 result_signature: result.map(str::to_owned),
+                failed,
             }
             .into()
         });

@@ -33,6 +33,7 @@ mod test_runs;
 mod units;
 mod usage;
 mod view;
+mod waits;
 mod watch;
 
 pub use given::GivenFacts;
@@ -75,6 +76,8 @@ pub struct Facts {
     pub(crate) verification: Option<VerificationOutcome>,
     pub(crate) reviews: people::Reviews,
     pub(crate) worker: people::WorkerState,
+    #[serde(default)]
+    waits: waits::Waits,
     pub(crate) signal: Option<SignalKind>,
     /// The stop came from the system, not from a person.
     #[serde(default)]
@@ -251,6 +254,7 @@ impl Facts {
                 Watch::NONE
             }
             EventKind::Halted(_) => {
+                self.waits.end(now.at);
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
             }
@@ -263,6 +267,7 @@ impl Facts {
     }
 
     fn iteration_started(&mut self, now: Moment) -> Watch {
+        self.waits.end(now.at);
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
         self.context = None;
@@ -286,6 +291,9 @@ impl Facts {
         self.progress.iteration_finished(excused);
         self.spent.iteration_finished(excused);
         self.worker.iteration_finished(end.timed_out);
+        if self.ended_rate_limited() {
+            self.waits.begin(now.at, self.worker.retry_at);
+        }
         Watch::ITERATIONS
             | Watch::EXIT
             | Watch::ERRORS
@@ -438,6 +446,11 @@ impl Facts {
     /// Whether the last iteration that ended met a limit of the provider.
     pub fn ended_rate_limited(&self) -> bool {
         self.worker.status == Some(WorkerStatus::RateLimited)
+    }
+
+    /// How long the run has waited for limits of its provider in all.
+    pub fn waited(&self) -> Duration {
+        self.waits.total()
     }
 
     /// When the provider takes more again, where it was told.

@@ -8,10 +8,12 @@ pub mod log;
 
 mod directive;
 mod display;
+mod ear;
 mod log_writer;
 mod matcher;
 mod outlet;
 mod pump;
+mod readable;
 mod ring;
 mod screen;
 mod sieve;
@@ -26,6 +28,10 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 
+use backstop_adapters::{Agent, Outcome, Translator};
+use backstop_core::event::EventKind;
+
+pub use ear::{JsonlMapping, Reading};
 pub use matcher::BadPattern;
 pub use pump::{Pump, StartError};
 pub use screen::LiveTerminal;
@@ -39,6 +45,8 @@ pub struct Setup {
     pub output_folder: PathBuf,
     /// Where the live block is shown, if at all.
     pub live: Option<LiveTerminal>,
+    /// Whether what is made readable may have colours.
+    pub colour: bool,
 }
 
 /// What is looked for in the output.
@@ -47,6 +55,10 @@ pub struct Wanted {
     pub patterns: Vec<Pattern>,
     /// Words that mean progress, each reported once per iteration.
     pub markers: Vec<String>,
+    /// Turns what the agent says into events.
+    pub translator: Translator,
+    /// Who reads the output.
+    pub reading: Reading,
 }
 
 /// Where output goes; nothing is written to what is left out.
@@ -118,6 +130,8 @@ pub enum Captured {
     },
     /// Such a line was longer than anything sensible.
     OversizedDirective,
+    /// What the agent's output means.
+    Event(Box<EventKind>),
     /// The log can't be written; output flows on. Said once until it works again.
     LogFailed(io::Error),
     Finished(Summary),
@@ -137,6 +151,8 @@ pub struct Summary {
     pub last_error_line: String,
     /// The last line with text on standard output.
     pub last_line: String,
+    /// Whose output it was, and how that says it ended.
+    pub agent: Option<(Agent, Outcome)>,
 }
 
 /// The names of the streams, as journals write them.

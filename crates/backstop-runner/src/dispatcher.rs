@@ -40,6 +40,7 @@ mod journalling;
 mod proof;
 mod requests;
 pub(crate) mod settings;
+mod testing;
 
 use between::Gate;
 pub use halt::Outcome;

@@ -22,6 +22,9 @@ pub struct Launch {
     pub total_units: Option<u64>,
     #[serde(default)]
     pub stdin: Stdin,
+    /// What an agent prints is shown as it is.
+    #[serde(default)]
+    pub raw: bool,
 }
 
 /// What every iteration reads.

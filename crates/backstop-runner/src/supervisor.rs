@@ -39,6 +39,8 @@ pub struct Supervisor {
     pub live: Option<LiveTerminal>,
     /// The same, to ask for its width.
     pub columns: Option<LiveTerminal>,
+    /// Whether what is shown may have colours.
+    pub colour: bool,
     pub policy_name: String,
     pub notes: Vec<String>,
     pub lease_duration: Duration,
@@ -110,9 +112,10 @@ impl Supervisor {
         let policy = engine.policy();
         let setup = Setup {
             sinks: self.sinks,
-            wanted: settings::wanted(policy),
+            wanted: settings::wanted(policy, &launch),
             output_folder: folder.output(),
             live: self.live,
+            colour: self.colour,
         };
         let io = |what| move |source| RunError::Io { what, source };
         let pump =
@@ -139,6 +142,7 @@ impl Supervisor {
         )
         .await;
         let active = engine.facts().active();
+        let times = settings::LoopTimes::of(policy, &launch);
         let mut dispatcher = Dispatcher {
             run,
             launch,
@@ -147,7 +151,7 @@ impl Supervisor {
             seq: last_seq,
             clock: Clock::resumed(active),
             timers: Clock::resumed(Duration::ZERO),
-            times: settings::LoopTimes::of(policy),
+            times,
             tree,
             pump,
             captured,

@@ -1,15 +1,26 @@
 //! The verification: a command that tells whether the work is good.
 
+mod results;
+
 use std::ffi::OsString;
 use std::future::Future;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use backstop_adapters::report::TestReport;
 use backstop_core::event::{Verification, VerificationOutcome};
 use backstop_core::policy::VerifySettings;
 
 use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
+
+/// What a verification showed.
+#[derive(Debug)]
+pub struct Verified {
+    pub verification: Verification,
+    /// What the tests said, if there were any.
+    pub tests: Option<TestReport>,
+}
 
 /// Runs the verification. None where it was cancelled: then it says nothing.
 pub async fn verify(
@@ -18,15 +29,18 @@ pub async fn verify(
     cwd: &Path,
     env: &[(OsString, OsString)],
     cancel: impl Future<Output = ()>,
-) -> Option<Verification> {
+) -> Option<Verified> {
+    let began = SystemTime::now();
     let mut command = SideCommand::new(Invocation::from(&settings.command), cwd);
     command.env = env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
     command.timeout = settings.timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.0);
     command.merge_streams = true;
+    command.output_cap = MOST_OUTPUT;
     let outcome = command.run(tree, cancel).await;
     if outcome.cancelled {
         return None;
     }
+    let tests = results::find(settings, &outcome.stdout, cwd, began).await;
     let verdict = if outcome.timed_out {
         VerificationOutcome::TimedOut
     } else if outcome.is_success() {
@@ -35,7 +49,9 @@ pub async fn verify(
         VerificationOutcome::Failed
     };
     let detail = detail(&outcome);
-    Some(Verification { outcome: verdict, detail: (!detail.is_empty()).then_some(detail) })
+    let verification =
+        Verification { outcome: verdict, detail: (!detail.is_empty()).then_some(detail) };
+    Some(Verified { verification, tests })
 }
 
 /// Why it could not be started, else the end of what it printed, else how it ended.
@@ -71,6 +87,8 @@ pub(crate) fn last_lines(output: &[u8], characters: usize) -> String {
     }
 }
 
+/// Test runners are talkative, and their summary comes last: both ends are kept.
+const MOST_OUTPUT: usize = 8 << 20;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 /// Enough for a stop card and for the next prompt.
 const DETAIL_CHARACTERS: usize = 500;

@@ -93,6 +93,25 @@ impl RunFolder {
         self.path.join("seen-trees")
     }
 
+    /// What became of every test of the run.
+    pub fn test_history(&self) -> PathBuf {
+        self.path.join("tests.json")
+    }
+
+    /// Replaces a file of the run; whoever reads it finds the old or the new one.
+    ///
+    /// # Errors
+    /// Of the file system. The old file is still there then.
+    pub fn write_whole(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.create()?;
+        let temporary = path.with_extension(format!("{}.new", std::process::id()));
+        let replaced = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        if replaced.is_err() {
+            fs::remove_file(&temporary).ok();
+        }
+        replaced
+    }
+
     /// Replaces `state.json`. Whoever reads it, also after a power cut, finds the old or the new one.
     ///
     /// # Errors

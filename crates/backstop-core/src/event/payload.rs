@@ -561,6 +561,8 @@ pub enum Note {
     Unkillable,
     /// Output was not kept in the log.
     LeftOut,
+    /// An agent exited with 0 although it had failed.
+    Pretended,
     /// Somebody held the output open after the main process had ended.
     Leaked,
     /// The supervised side sent what it may not send.

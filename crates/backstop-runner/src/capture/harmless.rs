@@ -24,6 +24,14 @@ enum Token {
     Incomplete,
 }
 
+/// A whole text, made harmless.
+pub fn harmless(bytes: &[u8]) -> String {
+    let (mut filter, mut shown) = (Harmless::default(), String::with_capacity(bytes.len()));
+    filter.push(bytes, &mut shown);
+    filter.finish(&mut shown);
+    shown
+}
+
 impl Harmless {
     /// Appends what can be shown of these bytes and those before them.
     pub fn push(&mut self, bytes: &[u8], shown: &mut String) {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use backstop_adapters::Exit;
+
 use super::outlet::Hurry;
 use super::worker::Worker;
 use super::{BadPattern, Captured, Setup, Wanted};
@@ -27,9 +29,9 @@ pub struct Pump {
 #[derive(Debug)]
 pub(super) enum Command {
     Begin { iteration: u64, streams: [OwnedFd; 2] },
-    Finish,
+    Finish(Option<Exit>),
     Print(String),
-    LookFor(Wanted),
+    LookFor(Box<Wanted>),
     LeaveScreen(oneshot::Sender<()>),
     EnterScreen,
     Resized,
@@ -87,14 +89,15 @@ impl Pump {
     }
 
     /// The main process has ended. What is in the pipes is still read; then they are closed, even
-    /// if somebody else holds them. Where both have ended already, this need not be said.
-    pub fn finish(&self) {
-        self.tell(Command::Finish);
+    /// if somebody else holds them. Where both have ended already, this need not be said, unless
+    /// somebody wants to know how the agent ended.
+    pub fn finish(&self, exit: Option<Exit>) {
+        self.tell(Command::Finish(exit));
     }
 
     /// Another policy looks for other things from now on.
     pub fn look_for(&self, wanted: Wanted) {
-        self.tell(Command::LookFor(wanted));
+        self.tell(Command::LookFor(Box::new(wanted)));
     }
 
     /// Shows lines of our own behind all output that was read up to now.

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
+use backstop_adapters::{Exit, Heard, Translator};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
 use tokio::sync::mpsc::Sender;
 
 use super::directive::{DirectiveScanner, Line};
 use super::display::Display;
+use super::ear::Ear;
 use super::log_writer::{Limits, LogWriter};
 use super::matcher::{Found, Matcher};
 use super::pump::{Command, Shared};
 use super::window::{View, Window};
-use super::{BadPattern, Captured, STREAMS, Setup, Summary};
+use super::{BadPattern, Captured, Reading, STREAMS, Setup, Summary};
 
 /// The thread's state.
 #[derive(Debug)]
@@ -30,6 +32,10 @@ pub(super) struct Worker {
     display: Display,
     log: LogWriter,
     listener: Listener,
+    reading: Reading,
+    colour: bool,
+    /// Understands the output of the iteration, if there is anything to be understood.
+    ear: Option<Ear>,
 }
 
 /// One of the child's streams.
@@ -43,7 +49,7 @@ struct Stream {
 
 /// What a read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
+enum Gave {
     Bytes(usize),
     Nothing,
     End,
@@ -53,6 +59,7 @@ enum Reading {
 #[derive(Debug)]
 struct Listener {
     matcher: Matcher,
+    translator: Translator,
     scanner: DirectiveScanner,
     events: Sender<Captured>,
 }
@@ -65,6 +72,8 @@ impl Worker {
         shared: Arc<Shared>,
         events: Sender<Captured>,
     ) -> Result<Self, BadPattern> {
+        let reading = setup.wanted.reading.clone();
+        let translator = setup.wanted.translator.clone();
         let matcher = Matcher::new(setup.wanted)?;
         let stream = || Stream { pipe: None, is_large: false, window: Window::new() };
         let display = Display::new(setup.sinks, setup.live, shared.hurry());
@@ -76,7 +85,10 @@ impl Worker {
             iteration: None,
             display,
             log: LogWriter::new(setup.output_folder, Limits::USUAL),
-            listener: Listener { matcher, scanner: DirectiveScanner::new(), events },
+            listener: Listener { matcher, translator, scanner: DirectiveScanner::new(), events },
+            reading,
+            colour: setup.colour,
+            ear: None,
         })
     }
 
@@ -92,14 +104,14 @@ impl Worker {
                 }
             }
             // Nothing more can come, so nobody need ask first: the end of most programs.
-            if self.streams.iter().all(|stream| stream.pipe.is_none()) {
-                self.finish();
+            if self.ear.is_none() && self.streams.iter().all(|stream| stream.pipe.is_none()) {
+                self.finish(None);
             }
             if let Some(screen) = self.display.screen() {
                 screen.draw();
             }
         }
-        self.finish();
+        self.finish(None);
         if let Some(screen) = self.display.screen() {
             screen.leave();
         }
@@ -141,7 +153,7 @@ impl Worker {
         loop {
             match self.orders.try_recv() {
                 Ok(Command::Begin { iteration, streams }) => self.begin(iteration, streams),
-                Ok(Command::Finish) => self.finish(),
+                Ok(Command::Finish(exit)) => self.finish(exit),
                 Ok(Command::Print(text)) => self.display.print(&text),
                 Ok(Command::LeaveScreen(done)) => {
                     if let Some(screen) = self.display.screen() {
@@ -156,8 +168,10 @@ impl Worker {
                     }
                 }
                 Ok(Command::LookFor(wanted)) => {
+                    self.reading = wanted.reading.clone();
                     // What can't be compiled was refused when the policy was loaded.
-                    if let Ok(matcher) = Matcher::new(wanted) {
+                    self.listener.translator = wanted.translator.clone();
+                    if let Ok(matcher) = Matcher::new(*wanted) {
                         self.listener.matcher = matcher;
                     }
                 }
@@ -173,7 +187,7 @@ impl Worker {
     }
 
     fn begin(&mut self, iteration: u64, pipes: [OwnedFd; 2]) {
-        self.finish();
+        self.finish(None);
         for (stream, pipe) in self.streams.iter_mut().zip(pipes) {
             stream.window.clear();
             stream.is_large = false;
@@ -182,17 +196,26 @@ impl Worker {
         }
         self.iteration = Some(Summary { iteration, ..Summary::default() });
         self.log.begin(iteration);
+        self.ear = Ear::new(&self.reading, self.colour);
         self.listener.matcher.begin();
+        self.listener.translator.events(Heard::Launched);
         self.listener.scanner.begin();
         self.shared.note_output();
     }
 
     /// Moves what is in the pipes now, closes them, and says what there was.
-    fn finish(&mut self) {
+    fn finish(&mut self, exit: Option<Exit>) {
         let Some(mut summary) = self.iteration.clone() else { return };
         for source in 0..STREAMS.len() {
             summary.leaked |= self.drain(source);
             self.close(source);
+        }
+        if let Some(mut ear) = self.ear.take() {
+            let (listener, display) = (&mut self.listener, &mut self.display);
+            let outcome = ear.finish(exit, &mut |heard| listener.understand(heard), &mut |text| {
+                display.write(0, text);
+            });
+            summary.agent = ear.agent().map(|agent| (agent, outcome));
         }
         let (left_out, failure) = self.log.end();
         self.listener.log_failed(failure);
@@ -214,21 +237,21 @@ impl Worker {
         let mut left = ioctl_fionread(pipe).unwrap_or(0);
         loop {
             match self.move_some(source) {
-                Reading::End => return false,
-                Reading::Nothing => return true,
-                Reading::Bytes(_) if left == 0 => return true,
-                Reading::Bytes(count) => left = left.saturating_sub(count as u64),
+                Gave::End => return false,
+                Gave::Nothing => return true,
+                Gave::Bytes(_) if left == 0 => return true,
+                Gave::Bytes(count) => left = left.saturating_sub(count as u64),
             }
         }
     }
 
     /// Reads once from a stream and hands on what came.
-    fn move_some(&mut self, source: usize) -> Reading {
+    fn move_some(&mut self, source: usize) -> Gave {
         let reading = self.streams[source].read();
         match reading {
-            Reading::Nothing => {}
-            Reading::End => self.close(source),
-            Reading::Bytes(count) => {
+            Gave::Nothing => {}
+            Gave::End => self.close(source),
+            Gave::Bytes(count) => {
                 self.shared.set_moving(true);
                 if let Some(summary) = &mut self.iteration {
                     summary.bytes += count as u64;
@@ -237,7 +260,22 @@ impl Worker {
                 self.listener.log_failed(self.log.write(window.fresh()));
                 // Before the terminal, which may be stopped: what it shows must not delay a stop.
                 self.listener.hear(source, &window.view());
-                self.display.write(source, window.fresh());
+                let fresh = window.fresh();
+                let (listener, display) = (&mut self.listener, &mut self.display);
+                match &mut self.ear {
+                    Some(ear) if source == 0 => {
+                        let hear = &mut |heard: Heard<'_>| listener.understand(heard);
+                        ear.listen(fresh, hear, &mut |text| display.write(source, text));
+                        if ear.has_heard_enough() {
+                            self.ear = None;
+                        }
+                    }
+                    Some(ear) => {
+                        ear.listen_to_errors(fresh, &mut |heard| listener.understand(heard));
+                        display.write(source, fresh);
+                    }
+                    None => display.write(source, fresh),
+                }
                 self.shared.note_output();
                 self.shared.set_moving(false);
             }
@@ -260,30 +298,40 @@ struct Ready {
 }
 
 impl Stream {
-    fn read(&mut self) -> Reading {
-        let Some(pipe) = &self.pipe else { return Reading::End };
+    fn read(&mut self) -> Gave {
+        let Some(pipe) = &self.pipe else { return Gave::End };
         loop {
             match rustix::io::read(pipe.as_fd(), self.window.room()) {
-                Ok(0) => return Reading::End,
+                Ok(0) => return Gave::End,
                 Ok(count) => {
                     if count >= USUAL_PIPE_SIZE && !self.is_large {
                         enlarge(pipe);
                         self.is_large = true;
                     }
                     self.window.filled(count);
-                    return Reading::Bytes(count);
+                    return Gave::Bytes(count);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Reading::Nothing,
-                Err(_) => return Reading::End,
+                Err(Errno::AGAIN) => return Gave::Nothing,
+                Err(_) => return Gave::End,
             }
         }
     }
 }
 
 impl Listener {
+    /// Hands on what an agent's output means.
+    fn understand(&mut self, heard: Heard<'_>) {
+        // An iteration is a launch of ours, whatever the agent calls one.
+        if heard != Heard::Launched {
+            for event in self.translator.events(heard) {
+                self.say(Captured::Event(Box::new(event)));
+            }
+        }
+    }
+
     fn hear(&mut self, source: usize, view: &View<'_>) {
-        let Self { matcher, scanner, events } = self;
+        let Self { matcher, scanner, events, .. } = self;
         matcher.look(view, |found| {
             say(
                 events,

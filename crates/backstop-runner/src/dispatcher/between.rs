@@ -25,8 +25,8 @@ impl Dispatcher {
             return Ok(Gate::Halt(Box::new(end)));
         }
         let wait = self.wait_after(&decision);
-        if let Some(wait) = wait.as_ref().filter(|wait| wait.left > LONGEST_WAIT) {
-            let end = super::halt::too_long(decision, &wait.why, wait.left, &self.engine);
+        if let Some(message) = wait.as_ref().and_then(|wait| self.too_long(wait)) {
+            let end = super::halt::too_long(decision, message, &self.engine);
             self.record(&end);
             return Ok(Gate::Halt(Box::new(end)));
         }
@@ -86,6 +86,29 @@ impl Dispatcher {
         })
     }
 
+    /// Why a wait is not sat out: it is longer than the policy wants, or all of them are.
+    fn too_long(&self, wait: &Wait) -> Option<String> {
+        if wait.is_active {
+            return None;
+        }
+        let settings = self.engine.policy().settings.wait.as_ref();
+        let each = settings.and_then(|set| set.max_per_wait).map_or(LONGEST_WAIT, |time| time.0);
+        let all = settings.and_then(|set| set.max_total).map_or(LONGEST_WAITS, |time| time.0);
+        let words = backstop_core::time::in_words;
+        let waited = self.engine.facts().waited();
+        if wait.left > each {
+            let (left, most) = (words(wait.left), words(each));
+            Some(format!("The wait for the {} would take {left}, and {most} is the most", wait.why))
+        } else if waited + wait.left > all {
+            let (waited, left, most) = (words(waited), words(wait.left), words(all));
+            Some(format!(
+                "The run has waited {waited} for rate limits; {left} more would make it longer than {most}"
+            ))
+        } else {
+            None
+        }
+    }
+
     /// Waits, and hears what happens meanwhile. A decision ends the wait and the run.
     async fn wait(&mut self, wait: Wait) -> Result<Option<Decision>, RunError> {
         let until = self.timers.active() + wait.left;
@@ -94,7 +117,9 @@ impl Dispatcher {
         }
         if wait.left >= WORTH_SAYING {
             let left = backstop_core::time::in_words(wait.left);
-            self.remark(&Remark::Note(format!("waiting {left}: {}", wait.why)));
+            let until = self.clock.now().at.plus(wait.left).to_jiff();
+            let until = until.to_zoned(self.engine.zone().clone()).strftime("%H:%M:%S").to_string();
+            self.remark(&Remark::Note(format!("waiting {left}, until {until}: {}", wait.why)));
         }
         let ended = loop {
             let left = until.saturating_sub(self.timers.active());
@@ -260,6 +285,8 @@ impl Dispatcher {
 
 /// A wait that takes longer is not sat out: the run is held, and costs nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
+/// All waits together.
+const LONGEST_WAITS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Shorter waits are over before anybody has read of them.
 const WORTH_SAYING: Duration = Duration::from_secs(3);
 

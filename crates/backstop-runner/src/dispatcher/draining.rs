@@ -8,6 +8,7 @@ use backstop_core::state::RunStatus;
 use super::{Dispatcher, Happening, Order, RunError};
 use crate::capture::Summary;
 use crate::report::Remark;
+use crate::tree::Exit;
 
 impl Dispatcher {
     /// Hears the rest of the output. A terminal that takes nothing (Ctrl-S) holds it back; so
@@ -16,9 +17,12 @@ impl Dispatcher {
     pub(super) async fn drain(
         &mut self,
         iteration: u64,
+        exit: Option<Exit>,
         is_ending: bool,
     ) -> Result<Summary, RunError> {
-        self.pump.finish();
+        self.pump.finish(
+            exit.map(|exit| backstop_adapters::Exit { code: exit.code, signal: exit.signal }),
+        );
         let (mut give_up_at, mut hurried) = (None, false);
         loop {
             let halts = RunStatus::after(self.decide()).is_halted();

@@ -147,9 +147,7 @@ pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
 }
 
 /// The decision of a run that would have to wait for too long.
-pub(super) fn too_long(decision: Decision, why: &str, left: Duration, engine: &Engine) -> Decision {
-    let left = backstop_core::time::in_words(left);
-    let message = format!("The wait for the {why} would take {left}");
+pub(super) fn too_long(decision: Decision, message: String, engine: &Engine) -> Decision {
     with_reason(decision, Verdict::Hold, ReasonCode::RateLimited, message, engine)
 }
 

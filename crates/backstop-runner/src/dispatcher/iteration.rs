@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use backstop_adapters::Outcome;
 use backstop_core::decision::Decision;
 use backstop_core::event::{
     ErrorCategory, ErrorSeen, Event, EventKind, IterationFinished, IterationStarted, Matched, Note,
@@ -15,7 +16,6 @@ use backstop_core::time::millis;
 use super::ending::{Ending, Step};
 use super::happening::lost_lease;
 use super::idle::Idle;
-use super::settings;
 use super::{Dispatcher, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
 use crate::launch::Stdin;
@@ -189,6 +189,9 @@ impl Dispatcher {
             Captured::LogFailed(error) => {
                 self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
+            Captured::Event(event) => {
+                self.reported(*event);
+            }
             Captured::Finished(summary) => return Some(summary),
         }
         None
@@ -256,7 +259,7 @@ impl Dispatcher {
         let duration = self.timers.active().saturating_sub(current.began);
         let summary = match current.summary.take() {
             Some(summary) => summary,
-            None => self.drain(current.number, current.ending != Ending::No).await?,
+            None => self.drain(current.number, exit, current.ending != Ending::No).await?,
         };
         self.sweep().await;
         if summary.left_out > 0 {
@@ -275,9 +278,13 @@ impl Dispatcher {
         }
         // Who exits with 0 when told to end has not done its work.
         let sent = current.ending.sent(self.times.stop_signal);
+        let pretends = exit.is_some_and(Exit::is_success) && sent.is_none() && {
+            let outcome = summary.agent.map(|(_, outcome)| outcome);
+            matches!(outcome, Some(Outcome::Failed | Outcome::CutOff))
+        };
         let finished = IterationFinished {
             iteration: Some(current.number),
-            exit_code: exit.and_then(|exit| exit.code).filter(|_| sent.is_none()),
+            exit_code: exit.and_then(|exit| exit.code).filter(|_| sent.is_none() && !pretends),
             signal: exit.and_then(|exit| exit.signal).or(sent),
             timed_out: current.timed_out.is_some(),
             duration_ms: millis(duration),
@@ -285,15 +292,38 @@ impl Dispatcher {
         let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
         let speaks = !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited();
         if let Some(mut error) = bad_exit(&finished, &summary).filter(|_| speaks) {
-            if let Some(category) = settings::category(self.engine.policy(), &error.message) {
+            let words = self.engine.policy().settings.errors.as_ref();
+            if let Some(category) = words.and_then(|words| words.category(&error.message)) {
                 error.category = category;
             }
             self.take(error);
+        }
+        self.look_for_test_results(current.number, &summary);
+        if pretends {
+            self.note_pretence(&summary, speaks);
         }
         self.look_around().await?;
         let proven = self.verify().await?;
         self.take(finished);
         Ok(self.judge(proven))
+    }
+
+    /// An agent that exits with 0 and says that it failed, or says nothing where it always has a
+    /// last word, has not succeeded: its exit status is not kept.
+    fn note_pretence(&mut self, summary: &Summary, speaks: bool) {
+        let Some((agent, outcome)) = summary.agent else { return };
+        let what = match outcome {
+            Outcome::CutOff => "ended without a result",
+            Outcome::Failed | Outcome::Succeeded => "says that it failed",
+        };
+        self.note(Note::Pretended, format!("{agent} exited with 0 and {what}"));
+        if speaks {
+            self.take(ErrorSeen {
+                category: ErrorCategory::Recoverable,
+                message: format!("{agent} {what}"),
+                signature: None,
+            });
+        }
     }
 
     /// Ends what the main process has left behind.

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{Dispatcher, Happening, Order, RunError};
 use crate::report::{Phase, Remark};
-use crate::verify;
+use crate::verify::{self, Verified};
 
 impl Dispatcher {
     /// Before the first iteration: a loop whose work is done already runs nothing. Nothing is
@@ -87,7 +87,10 @@ impl Dispatcher {
         });
         let ended = self.hear_beside(verification, cancel).await?;
         self.end_leftovers(Duration::ZERO).await;
-        let Some(ended) = ended else { return Ok(None) };
+        let Some(Verified { verification: ended, tests }) = ended else { return Ok(None) };
+        if let Some(report) = tests {
+            self.tested(&report);
+        }
         let outcome = ended.outcome;
         self.verification = Some(match &ended.detail {
             Some(detail) => format!("{}: {detail}", words(outcome)),

@@ -137,7 +137,7 @@ impl Dispatcher {
             Ok(policy) => policy,
             Err(problem) => return Reply::error(problem.to_string()),
         };
-        self.times = LoopTimes::of(&policy);
+        self.times = LoopTimes::of(&policy, &self.launch);
         let zone = self.engine.zone().clone();
         let facts = self.engine.facts().clone();
         self.engine = Engine::with_facts(policy, facts).in_zone(zone);
@@ -167,7 +167,7 @@ impl Dispatcher {
     async fn look_for_the_policy(&mut self) {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
-        self.pump.look_for(settings::wanted(policy));
+        self.pump.look_for(settings::wanted(policy, &self.launch));
         // They are asked beside everything else that is heard.
         self.probes.want_all();
         self.latched = None;

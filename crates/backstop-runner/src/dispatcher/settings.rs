@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use backstop_adapters::{Agent, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
-use backstop_core::event::ErrorCategory;
 use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
-use crate::capture::{Pattern, Wanted};
+use crate::capture::{JsonlMapping, Pattern, Reading, Wanted};
+use crate::launch::Launch;
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,13 +22,17 @@ pub struct LoopTimes {
 }
 
 impl LoopTimes {
-    pub fn of(policy: &Policy) -> Self {
+    pub fn of(policy: &Policy, launch: &Launch) -> Self {
         let given = policy.settings.loop_.as_ref();
         let pick = |choose: fn(&LoopSettings) -> Option<Duration>| given.and_then(choose);
         Self {
             iteration_timeout: pick(|set| set.iteration_timeout.as_ref().map(|period| period.0)),
             idle_timeout: pick(|set| set.idle_timeout.as_ref().map(|period| period.0)),
-            stop_signal: given.and_then(|set| set.stop_signal).unwrap_or(StopSignal::Term),
+            stop_signal: given.and_then(|set| set.stop_signal).unwrap_or_else(|| {
+                // Some agents still report what they used if they are asked their own way.
+                let own = agent(policy, launch).and_then(Agent::stop_signal);
+                if own == Some("SIGINT") { StopSignal::Int } else { StopSignal::Term }
+            }),
             grace: pick(|set| set.grace.as_ref().map(|pause| pause.0))
                 .unwrap_or(LoopSettings::DEFAULT_GRACE),
             finish_within: pick(|set| set.finish_within.as_ref().map(|pause| pause.0))
@@ -43,26 +48,31 @@ pub fn reads_progress(policy: &Policy) -> bool {
         || policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
 }
 
-/// What kind of error a message tells of, where the policy has words for it; the gravest counts.
-pub fn category(policy: &Policy, message: &str) -> Option<ErrorCategory> {
-    let words = policy.settings.errors.as_ref()?;
-    let message = message.to_lowercase();
-    [
-        (ErrorCategory::Critical, &words.critical),
-        (ErrorCategory::Transient, &words.transient),
-        (ErrorCategory::Recoverable, &words.recoverable),
-    ]
-    .into_iter()
-    .find(|(_, words)| {
-        let mut words = words.iter().flat_map(|words| &words.0);
-        words.any(|word| message.contains(&word.0.to_lowercase()))
-    })
-    .map(|(category, _)| category)
+/// What to look for in the output, and who reads it.
+pub fn wanted(policy: &Policy, launch: &Launch) -> Wanted {
+    Wanted {
+        patterns: patterns(policy),
+        markers: markers(policy),
+        translator: Translator::new(policy),
+        reading: reading(policy, launch),
+    }
 }
 
-/// What to look for in the output.
-pub fn wanted(policy: &Policy) -> Wanted {
-    Wanted { patterns: patterns(policy), markers: markers(policy) }
+fn reading(policy: &Policy, launch: &Launch) -> Reading {
+    let named = policy.settings.loop_.as_ref().and_then(|set| set.agent);
+    // A mapping that can't be used was refused when the policy was loaded.
+    let mapping = policy.settings.jsonl.as_ref().and_then(|set| JsonlMapping::try_from(set).ok());
+    Reading {
+        agent: named.unwrap_or_default(),
+        of_command: Agent::of_command(&launch.command),
+        mapping,
+        raw: launch.raw,
+    }
+}
+
+/// The agent that the policy names, or the command tells.
+fn agent(policy: &Policy, launch: &Launch) -> Option<Agent> {
+    reading(policy, launch).known()
 }
 
 fn patterns(policy: &Policy) -> Vec<Pattern> {

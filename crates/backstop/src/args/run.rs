@@ -29,6 +29,12 @@ pub struct RunArguments {
     /// Resume by itself up to N times after reasons that allow it
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How it runs")]
     pub auto_resume: u32,
+    /// Who reads the output [default: found out]
+    #[arg(long, value_name = "NAME", help_heading = "How it runs")]
+    pub agent: Option<String>,
+    /// Show what an agent prints as it is, not made readable
+    #[arg(long, help_heading = "How it runs")]
+    pub raw: bool,
     /// A label of the run, such as team=core; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_and_value, help_heading = "How it runs")]
     pub labels: Vec<(String, String)>,
@@ -125,6 +131,9 @@ pub struct DoneFlags {
     /// This script, or line for a shell, exits with 0; it runs after each iteration
     #[arg(long, value_name = "SCRIPT")]
     pub until_script: Option<String>,
+    /// All tests pass: of --verify, or of the command itself where it runs them
+    #[arg(long)]
+    pub until_tests_pass: bool,
     /// This command proves that the work is good: it runs after each iteration, and only if it
     /// exits with 0 the work counts as done
     #[arg(long, value_name = "COMMAND")]

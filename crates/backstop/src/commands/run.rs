@@ -40,6 +40,8 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
     let flags = flags::layer(arguments)?;
     let source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    backstop_adapters::usable(&source.policy)
+        .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
     let cwd = std::env::current_dir().map_err(Error::Write)?;
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
     let launch = Launch {
@@ -50,6 +52,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         auto_resume: arguments.auto_resume,
         total_units: arguments.total_units,
         stdin,
+        raw: arguments.raw,
     };
     let policy_name = match flags.count {
         0 => source.name,

@@ -107,6 +107,7 @@ impl Human {
             Note::Orphans => "ended what an earlier supervisor had left behind:",
             Note::Unkillable => "could not end",
             Note::LeftOut => "not kept in the log:",
+            Note::Pretended => "no success:",
             Note::Leaked => "the output was held open after the command had ended:",
             Note::Refused => "refused what the command sent:",
             Note::ClaimRefused => "not done yet:",

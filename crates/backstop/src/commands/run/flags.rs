@@ -67,6 +67,7 @@ fn times(arguments: &RunArguments) -> Result<Map<String, Json>, Error> {
         ("finish_within", "--finish-within", &flags.finish_within),
         ("grace", "--grace", &flags.grace),
         ("delay", "--delay", &flags.delay),
+        ("agent", "--agent", &arguments.agent),
     ];
     for (key, flag, value) in values {
         let Some(value) = value else { continue };
@@ -87,6 +88,9 @@ fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
     };
     if done.until_success {
         add("--until-success", "complete", json!({ "type": "exit_code", "any_of": [0] }))?;
+    }
+    if done.until_tests_pass {
+        add("--until-tests-pass", "complete", json!({ "type": "all_tests_pass" }))?;
     }
     if let Some(pattern) = &done.until_output {
         let when = json!({ "type": "output_pattern", "pattern": pattern, "is_regex": done.regex });

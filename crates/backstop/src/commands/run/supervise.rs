@@ -223,6 +223,7 @@ impl Parts {
             sinks: view.sinks()?,
             live: view.live(),
             columns: view.live(),
+            colour: view.colour,
             policy_name,
             notes,
             lease_duration: lease_duration(),

@@ -1,0 +1,289 @@
+//! Understands what an agent prints: what it means, and what a person wants to see of it.
+//!
+//! The bytes of an agent that prints JSON are no good to read. As soon as it is clear that there is
+//! one, its words, calls and errors are shown in their place. Until then everything is shown as it
+//! comes; only a line that begins like JSON is held back until its end.
+
+use backstop_adapters::{Agent, Auto, Exit, Framer, Heard, Moment, Outcome, Record};
+use backstop_core::policy::AgentName;
+use jiff::tz::TimeZone;
+
+use super::readable::Readable;
+use crate::clock;
+
+pub use backstop_adapters::JsonlMapping;
+
+/// Who reads the output, and whether people see it as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// What the policy says.
+    pub agent: AgentName,
+    /// What the command tells.
+    pub of_command: Option<Agent>,
+    pub mapping: Option<JsonlMapping>,
+    /// The bytes are shown as they are.
+    pub raw: bool,
+}
+
+impl Reading {
+    /// The agent that is known before it has said anything.
+    pub fn known(&self) -> Option<Agent> {
+        match self.agent {
+            AgentName::Auto => self.of_command,
+            AgentName::Claude => Some(Agent::Claude),
+            AgentName::Codex => Some(Agent::Codex),
+            AgentName::Gemini => Some(Agent::Gemini),
+            AgentName::OpenCode => Some(Agent::OpenCode),
+            AgentName::Aider => Some(Agent::Aider),
+            AgentName::Cursor => Some(Agent::Cursor),
+            AgentName::Goose => Some(Agent::Goose),
+            AgentName::Pi => Some(Agent::Pi),
+            AgentName::Jsonl => Some(Agent::Jsonl),
+            AgentName::Generic => Some(Agent::Generic),
+        }
+    }
+}
+
+/// Listens to one iteration.
+#[derive(Debug)]
+pub(super) struct Ear {
+    framer: Framer,
+    adapter: Reader,
+    zone: TimeZone,
+    view: View,
+    readable: Readable,
+    /// The beginning of a line that may be JSON.
+    held: Vec<u8>,
+    at_line_start: bool,
+    /// Bytes that were heard while nobody knew whose they are.
+    unknown: usize,
+    /// The standard error's last line, as far as it has come.
+    error_line: Vec<u8>,
+}
+
+enum Reader {
+    Known(Agent, Box<dyn backstop_adapters::Adapter>),
+    Unknown(Auto),
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Reader").field(&self.agent()).finish()
+    }
+}
+
+/// What a person sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    /// The bytes, for good.
+    Raw,
+    /// The bytes, as long as they are not the JSON of an agent.
+    Undecided,
+    /// What is in the JSON.
+    Readable,
+}
+
+impl Reader {
+    fn new(reading: &Reading) -> Option<Self> {
+        Some(match (reading.known(), &reading.mapping) {
+            (Some(Agent::Generic), _) => return None,
+            (Some(Agent::Jsonl), Some(mapping)) => {
+                let reader = backstop_adapters::Jsonl::new(mapping.clone());
+                Self::Known(Agent::Jsonl, Box::new(reader))
+            }
+            (Some(agent), _) => Self::Known(agent, agent.adapter()),
+            (None, _) => Self::Unknown(Auto::new()),
+        })
+    }
+
+    fn agent(&self) -> Option<Agent> {
+        match self {
+            Self::Known(agent, _) => Some(*agent),
+            Self::Unknown(auto) => auto.agent(),
+        }
+    }
+
+    fn get(&mut self) -> &mut dyn backstop_adapters::Adapter {
+        match self {
+            Self::Known(_, adapter) => adapter.as_mut(),
+            Self::Unknown(auto) => auto,
+        }
+    }
+}
+
+impl Ear {
+    /// None where nothing is to be understood.
+    pub fn new(reading: &Reading, colour: bool) -> Option<Self> {
+        let adapter = Reader::new(reading)?;
+        let plain = adapter.agent().is_some_and(|agent| !agent.prints_json());
+        Some(Self {
+            framer: Framer::new(),
+            adapter,
+            zone: TimeZone::system(),
+            view: if reading.raw || plain { View::Raw } else { View::Undecided },
+            readable: Readable::new(colour),
+            held: Vec::new(),
+            at_line_start: true,
+            unknown: 0,
+            error_line: Vec::new(),
+        })
+    }
+
+    /// Whose output it is, as far as is known.
+    pub fn agent(&self) -> Option<Agent> {
+        self.adapter.agent()
+    }
+
+    /// Whether there is nothing to be understood: some program.
+    pub fn has_heard_enough(&self) -> bool {
+        self.held.is_empty()
+            && (self.agent() == Some(Agent::Generic)
+                || self.agent().is_none() && self.unknown > MOST_UNKNOWN)
+    }
+
+    /// Hears bytes of the standard output; `show` gets what a person should see.
+    pub fn listen(
+        &mut self,
+        bytes: &[u8],
+        hear: &mut dyn FnMut(Heard<'_>),
+        show: &mut dyn FnMut(&[u8]),
+    ) {
+        if self.agent().is_none() {
+            self.unknown = self.unknown.saturating_add(bytes.len());
+        }
+        match self.view {
+            View::Raw => {
+                show(bytes);
+                self.understand(Some(bytes), hear, &mut |_| {});
+            }
+            View::Readable => self.understand(Some(bytes), hear, show),
+            View::Undecided => {
+                for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    self.listen_to_line(line, hear, show);
+                }
+            }
+        }
+    }
+
+    /// Hears a line, or a part of one, while it is not clear what it is.
+    fn listen_to_line(
+        &mut self,
+        line: &[u8],
+        hear: &mut dyn FnMut(Heard<'_>),
+        show: &mut dyn FnMut(&[u8]),
+    ) {
+        if self.view != View::Undecided {
+            return self.listen(line, hear, show);
+        }
+        let begins = self.at_line_start && matches!(line.first(), Some(b'{' | b'['));
+        let is_whole = line.ends_with(b"\n");
+        self.at_line_start = is_whole;
+        if !begins && self.held.is_empty() {
+            show(line);
+            return self.understand(Some(line), hear, &mut |_| {});
+        }
+        self.held.extend_from_slice(line);
+        // What it shows must not come before it is known that it may.
+        let mut shown = Vec::new();
+        self.understand(Some(line), hear, &mut |text| shown.extend_from_slice(text));
+        if is_whole && self.agent().is_some_and(Agent::prints_json) {
+            self.view = View::Readable;
+            self.held = Vec::new();
+            show(&shown);
+        } else if is_whole || self.held.len() > MOST_HELD {
+            show(&std::mem::take(&mut self.held));
+        }
+    }
+
+    /// Hears bytes of the standard error, which are shown as they are.
+    pub fn listen_to_errors(&mut self, bytes: &[u8], hear: &mut dyn FnMut(Heard<'_>)) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LONGEST_ERROR_LINE.saturating_sub(self.error_line.len());
+            self.error_line.extend_from_slice(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                self.error_line_ended(hear);
+            }
+        }
+    }
+
+    fn error_line_ended(&mut self, hear: &mut dyn FnMut(Heard<'_>)) {
+        let line = std::mem::take(&mut self.error_line);
+        let line = String::from_utf8_lossy(&line);
+        let line = backstop_adapters::without_escapes(line.trim_end());
+        if !line.is_empty() {
+            let moment = moment(&self.zone);
+            self.adapter.get().error_line(&line, &moment, &mut |heard: Heard<'_>| hear(heard));
+        }
+    }
+
+    /// The agent has ended: what only its end shows.
+    pub fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        hear: &mut dyn FnMut(Heard<'_>),
+        show: &mut dyn FnMut(&[u8]),
+    ) -> Outcome {
+        self.error_line_ended(hear);
+        let held = std::mem::take(&mut self.held);
+        let mut shown = Vec::new();
+        self.understand(None, hear, &mut |text| shown.extend_from_slice(text));
+        // JSON that ends without a line's end, as one object does.
+        let is_json = self.agent().is_some_and(Agent::prints_json) && !held.is_empty();
+        if self.view == View::Undecided && is_json {
+            self.view = View::Readable;
+        } else {
+            show(&held);
+        }
+        let (readable, is_readable) = (&mut self.readable, self.view == View::Readable);
+        let moment = moment(&self.zone);
+        let outcome = self.adapter.get().finish(exit, &moment, &mut |heard: Heard<'_>| {
+            if let (Heard::Shown(thing), true) = (&heard, is_readable) {
+                readable.show(*thing, &mut |text| shown.extend_from_slice(text));
+            }
+            hear(heard);
+        });
+        if is_readable {
+            readable.finish(&mut |text| shown.extend_from_slice(text));
+            show(&shown);
+        }
+        outcome
+    }
+
+    /// Reads more, or the rest.
+    fn understand(
+        &mut self,
+        bytes: Option<&[u8]>,
+        hear: &mut dyn FnMut(Heard<'_>),
+        show: &mut dyn FnMut(&[u8]),
+    ) {
+        let Self { framer, adapter, readable, view, zone, .. } = self;
+        let mut emit = |record: Record<'_>| {
+            if let (Record::Text(line), View::Readable) = (record, *view) {
+                readable.pass(line, show);
+            }
+            adapter.get().record(record, &moment(zone), &mut |heard: Heard<'_>| {
+                if let Heard::Shown(thing) = &heard {
+                    readable.show(*thing, show);
+                }
+                hear(heard);
+            });
+        };
+        match bytes {
+            Some(bytes) => framer.push(bytes, &mut emit),
+            None => framer.finish(&mut emit),
+        }
+    }
+}
+
+fn moment(zone: &TimeZone) -> Moment {
+    let zone_named = |name: &str| TimeZone::get(name).ok();
+    Moment { now: clock::wall_time(), zone: zone.clone(), zone_named }
+}
+
+/// So much of an unknown program's output is read, in case that it is an agent's.
+const MOST_UNKNOWN: usize = 1 << 20;
+
+/// A line that begins like JSON and is longer is shown as it comes.
+const MOST_HELD: usize = 1 << 20;
+
+const LONGEST_ERROR_LINE: usize = 64 << 10;

@@ -1,0 +1,48 @@
+//! What tests say, run by run.
+
+use backstop_adapters::TestHistory;
+use backstop_adapters::report::{self, TestReport};
+use backstop_core::facts::Watch;
+
+use super::Dispatcher;
+use crate::capture::Summary;
+use crate::capture::log::LogReader;
+use crate::report::Remark;
+
+impl Dispatcher {
+    /// Takes in the results of a test run, and remembers what became of every test.
+    pub(super) fn tested(&mut self, report: &TestReport) {
+        let path = self.folder.test_history();
+        let mut history: TestHistory = std::fs::read(&path)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        history.add(report);
+        let written = serde_json::to_vec(&history)
+            .map_err(std::io::Error::from)
+            .and_then(|bytes| self.folder.write_whole(&path, &bytes));
+        if let Err(error) = written {
+            self.remark(&Remark::Warning(format!("can't keep what tests said: {error}")));
+        }
+        self.reported(report.event().into());
+    }
+
+    /// Without a verification, the command itself may be what tests: then its output tells. An
+    /// agent's words about tests are not read for results.
+    pub(super) fn look_for_test_results(&mut self, iteration: u64, summary: &Summary) {
+        let policy = self.engine.policy();
+        let is_wanted = policy.settings.verify.is_none()
+            && summary.agent.is_none_or(|(agent, _)| agent == backstop_adapters::Agent::Generic)
+            && policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::TESTS));
+        if !is_wanted {
+            return;
+        }
+        let Ok(mut log) = LogReader::new(self.folder.output()).open(iteration) else { return };
+        let mut output = Vec::new();
+        if std::io::Read::read_to_end(&mut log, &mut output).is_ok()
+            && let Some(report) = report::recognise(&output, None)
+        {
+            self.tested(&report);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use backstop_core::event::Usage;
+use backstop_core::policy::{ModelPrice, PriceTable};
 use serde::Deserialize;
 
 /// Prices by model. There are none but those that the user writes: built-in ones would be out of
@@ -57,6 +58,20 @@ impl TryFrom<BTreeMap<String, Price>> for Prices {
             }
         }
         Ok(Self { models })
+    }
+}
+
+/// A policy's table was checked when it was loaded.
+impl From<&PriceTable> for Prices {
+    fn from(table: &PriceTable) -> Self {
+        let price = |model: &ModelPrice| Price {
+            input: model.input.0,
+            output: model.output.0,
+            cache_read: model.cache_read.map(|price| price.0),
+            cache_write: model.cache_write.map(|price| price.0),
+        };
+        let models = table.0.iter().map(|(name, model)| (name.clone(), price(model)));
+        Self { models: models.collect() }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
-use crate::event::ProgressKind;
+use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
 use crate::field::{Command, Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
 
@@ -277,6 +277,24 @@ record! {
         optional recoverable: SetOf<Text>,
         /// Only a person can.
         optional critical: SetOf<Text>,
+    }
+}
+
+impl ErrorSettings {
+    /// What kind of error a message tells of, where there are words for it; the gravest counts.
+    pub fn category(&self, message: &str) -> Option<ErrorCategory> {
+        let message = message.to_lowercase();
+        [
+            (ErrorCategory::Critical, &self.critical),
+            (ErrorCategory::Transient, &self.transient),
+            (ErrorCategory::Recoverable, &self.recoverable),
+        ]
+        .into_iter()
+        .find(|(_, words)| {
+            let mut words = words.iter().flat_map(|words| &words.0);
+            words.any(|word| message.contains(&word.0.to_lowercase()))
+        })
+        .map(|(category, _)| category)
     }
 }
 

@@ -43,21 +43,9 @@ pub fn reads_progress(policy: &Policy) -> bool {
         || policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
 }
 
-/// What kind of error a message tells of, where the policy has words for it; the gravest counts.
+/// What kind of error a message tells of, where the policy has words for it.
 pub fn category(policy: &Policy, message: &str) -> Option<ErrorCategory> {
-    let words = policy.settings.errors.as_ref()?;
-    let message = message.to_lowercase();
-    [
-        (ErrorCategory::Critical, &words.critical),
-        (ErrorCategory::Transient, &words.transient),
-        (ErrorCategory::Recoverable, &words.recoverable),
-    ]
-    .into_iter()
-    .find(|(_, words)| {
-        let mut words = words.iter().flat_map(|words| &words.0);
-        words.any(|word| message.contains(&word.0.to_lowercase()))
-    })
-    .map(|(category, _)| category)
+    policy.settings.errors.as_ref()?.category(message)
 }
 
 /// What to look for in the output.

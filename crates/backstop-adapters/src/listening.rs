@@ -1,0 +1,139 @@
+//! What adapters tell, as events of the core: the same for a run that goes on and for one that is
+//! replayed.
+
+use backstop_core::condition::OutputSource;
+use backstop_core::event::{Context, ErrorSeen, EventKind};
+use backstop_core::policy::{ErrorSettings, JsonlSettings, Policy};
+use serde_json::json;
+
+use crate::{
+    Adapter, Agent, Fault, FaultKind, Heard, Jsonl, JsonlMapping, Outcome, Patterns, Prices, Voice,
+};
+
+/// Turns what was heard into events, with what the policy knows and the agent does not say.
+#[derive(Clone, Debug, Default)]
+pub struct Translator {
+    prices: Prices,
+    words: Option<ErrorSettings>,
+    patterns: Patterns,
+    /// The size of the context window, as it was last told.
+    window: Option<u64>,
+}
+
+impl Translator {
+    pub fn new(policy: &Policy) -> Self {
+        let settings = &policy.settings;
+        Self {
+            prices: settings.prices.as_ref().map(Prices::from).unwrap_or_default(),
+            words: settings.errors.clone(),
+            patterns: Patterns::new(policy),
+            window: None,
+        }
+    }
+
+    /// The events that this is to the core. What is only shown is none, and neither is a launch or
+    /// its end: whoever listens decides what an iteration is.
+    pub fn events(&mut self, heard: Heard<'_>) -> Vec<EventKind> {
+        match heard {
+            Heard::Event(event) => vec![self.completed(event)],
+            Heard::Fault(fault) if fault.kind == FaultKind::ContextFull => {
+                vec![self.fault(&fault), self.full_context()]
+            }
+            Heard::Fault(fault) => vec![self.fault(&fault)],
+            Heard::Said(voice, words) => self.said(voice, words),
+            Heard::Launched => {
+                self.patterns.begin();
+                Vec::new()
+            }
+            Heard::Shown(_) | Heard::Ended(_) | Heard::At(_) => Vec::new(),
+        }
+    }
+
+    /// Patterns that are waited for in the agent's own words. A result is among them.
+    fn said(&mut self, voice: Voice, words: &str) -> Vec<EventKind> {
+        let mut found = self.patterns.find(OutputSource::Assistant, words);
+        if voice == Voice::Result {
+            found.extend(self.patterns.find(OutputSource::Result, words));
+        }
+        found.into_iter().map(EventKind::from).collect()
+    }
+
+    fn completed(&mut self, mut event: EventKind) -> EventKind {
+        match &mut event {
+            EventKind::Usage(usage) if usage.cost_usd.is_none() => {
+                usage.cost_usd = self.prices.cost(usage.model.as_deref(), usage);
+            }
+            EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
+            _ => {}
+        }
+        event
+    }
+
+    /// The policy's words sort only what the adapter could not: it reads status codes and reset
+    /// times, and knows its agent's messages.
+    fn fault(&self, fault: &Fault) -> EventKind {
+        let named = match (fault.kind, &self.words) {
+            (FaultKind::Other, Some(words)) => words.category(&fault.message),
+            _ => None,
+        };
+        match (named, fault.event()) {
+            (Some(category), EventKind::ErrorSeen(error)) => ErrorSeen { category, ..error }.into(),
+            (_, event) => event,
+        }
+    }
+
+    /// A window that is too small is full, whatever was counted last.
+    fn full_context(&self) -> EventKind {
+        let limit = self.window.unwrap_or(1);
+        Context { used: limit, limit }.into()
+    }
+}
+
+impl Outcome {
+    /// The exit status of a process that ended so; none where it did not end by itself.
+    pub fn exit_code(self) -> Option<i32> {
+        match self {
+            Self::Succeeded => Some(0),
+            Self::Failed => Some(1),
+            Self::CutOff => None,
+        }
+    }
+}
+
+impl Agent {
+    /// A reader for one launch, which reads JSON lines by the policy's mapping.
+    ///
+    /// # Errors
+    /// The mapping can't be used.
+    pub fn adapter_for(self, policy: &Policy) -> Result<Box<dyn Adapter>, serde_json::Error> {
+        match (self, &policy.settings.jsonl) {
+            (Self::Jsonl, Some(settings)) => {
+                Ok(Box::new(Jsonl::new(JsonlMapping::try_from(settings)?)))
+            }
+            _ => Ok(self.adapter()),
+        }
+    }
+}
+
+impl TryFrom<&JsonlSettings> for JsonlMapping {
+    type Error = serde_json::Error;
+
+    fn try_from(settings: &JsonlSettings) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(json!({
+            "input_tokens": settings.input_tokens.as_ref().map(|path| &path.0),
+            "output_tokens": settings.output_tokens.as_ref().map(|path| &path.0),
+            "cache_read_tokens": settings.cache_read_tokens.as_ref().map(|path| &path.0),
+            "cache_write_tokens": settings.cache_write_tokens.as_ref().map(|path| &path.0),
+            "cost_usd": settings.cost_usd.as_ref().map(|path| &path.0),
+            "model": settings.model.as_ref().map(|path| &path.0),
+            "message": settings.message.as_ref().map(|path| &path.0),
+            "error": settings.error.as_ref().map(|path| &path.0),
+            "context_used": settings.context_used.as_ref().map(|path| &path.0),
+            "context_limit": settings.context_limit.as_ref().map(|path| &path.0),
+            "totals": settings.totals.unwrap_or_default(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

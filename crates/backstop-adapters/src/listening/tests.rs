@@ -1,0 +1,105 @@
+use backstop_core::document::Syntax;
+use backstop_core::event::{ErrorCategory, Usage, UsageBasis, WorkerStatus};
+use rstest::rstest;
+
+use super::*;
+
+const POLICY: &str = r#"
+    [prices]
+    "gpt-*" = { input = 2.0, output = 10.0 }
+
+    [errors]
+    critical = ["disk quota"]
+    transient = ["flaky mirror"]
+
+    [[rule]]
+    when = { type = "output_pattern", pattern = "ALL DONE", in = "result" }
+    then = "complete"
+"#;
+
+fn translator() -> Translator {
+    Translator::new(&Policy::load(POLICY.as_bytes(), Syntax::Toml).unwrap().policy)
+}
+
+fn usage(model: &str, cost_usd: Option<f64>, basis: Option<UsageBasis>) -> Usage {
+    Usage {
+        input_tokens: 1_000_000,
+        output_tokens: 100_000,
+        model: Some(model.to_owned()),
+        cost_usd,
+        basis,
+        ..Usage::default()
+    }
+}
+
+#[rstest]
+// A million at $2 and a tenth of one at $10.
+#[case::a_price_is_filled_in("gpt-5", None, None, Some(3.0))]
+#[case::of_live_figures_too("gpt-5", None, Some(UsageBasis::Live), Some(3.0))]
+#[case::and_of_final_ones("gpt-5", None, Some(UsageBasis::Final), Some(3.0))]
+#[case::the_agent_knows_better("gpt-5", Some(0.5), None, Some(0.5))]
+#[case::no_price("other", None, None, None)]
+fn cost(
+    #[case] model: &str,
+    #[case] told: Option<f64>,
+    #[case] basis: Option<UsageBasis>,
+    #[case] expected: Option<f64>,
+) {
+    let events = translator().events(Heard::Event(usage(model, told, basis).into()));
+    assert_eq!(events, [EventKind::from(usage(model, expected, basis))]);
+}
+
+#[rstest]
+#[case::known_words_sort(FaultKind::Other, "Disk Quota exceeded", ErrorCategory::Critical)]
+#[case::transient(FaultKind::Other, "the flaky mirror again", ErrorCategory::Transient)]
+#[case::other_words(FaultKind::Other, "no idea", ErrorCategory::Recoverable)]
+#[case::the_adapter_knows_better(
+    FaultKind::Server,
+    "500: disk quota service",
+    ErrorCategory::Transient
+)]
+fn categories(#[case] kind: FaultKind, #[case] message: &str, #[case] expected: ErrorCategory) {
+    let events = translator().events(Heard::Fault(Fault::new(kind, message)));
+    let [EventKind::ErrorSeen(error)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((error.category, &*error.message), (expected, message));
+}
+
+#[test]
+fn a_rate_limit_is_no_error() {
+    let events = translator().events(Heard::Fault(Fault::new(FaultKind::RateLimited, "429")));
+    let [EventKind::Worker(worker)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(worker.status, WorkerStatus::RateLimited);
+}
+
+#[test]
+fn a_full_context_is_full_to_the_last_known_limit() {
+    let mut translator = translator();
+    let full = |translator: &mut Translator| {
+        let fault = Fault::new(FaultKind::ContextFull, "prompt is too long");
+        translator.events(Heard::Fault(fault)).pop()
+    };
+    assert_eq!(full(&mut translator), Some(Context { used: 1, limit: 1 }.into()));
+    translator.events(Heard::Event(Context { used: 9, limit: 200_000 }.into()));
+    translator.events(Heard::Event(Context { used: 9, limit: 0 }.into()));
+    assert_eq!(full(&mut translator), Some(Context { used: 200_000, limit: 200_000 }.into()));
+}
+
+#[test]
+fn words_match_where_they_are_waited_for() {
+    let mut translator = translator();
+    assert_eq!(translator.events(Heard::Said(Voice::Assistant, "ALL DONE")), []);
+    let found = translator.events(Heard::Said(Voice::Result, "ALL DONE"));
+    assert!(matches!(&found[..], [EventKind::Matched(_)]), "{found:?}");
+    assert_eq!(translator.events(Heard::Said(Voice::Result, "ALL DONE")), []);
+    assert_eq!(translator.events(Heard::Launched), []);
+    assert_eq!(translator.events(Heard::Said(Voice::Result, "ALL DONE")).len(), 1);
+}
+
+#[test]
+fn a_mapping_of_the_policy_is_used() {
+    let policy = "[jsonl]\ncost_usd = \"price.total\"\n";
+    let policy = Policy::load(policy.as_bytes(), Syntax::Toml).unwrap().policy;
+    let mut adapter = Agent::Jsonl.adapter_for(&policy).unwrap();
+    let told = crate::testing::told(adapter.as_mut(), "{\"price\":{\"total\":0.25}}\n");
+    assert_eq!(told, ["usage 0 0 0 0 $0.2500"]);
+}

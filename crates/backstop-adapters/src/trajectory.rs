@@ -51,6 +51,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SweAgent => "swe-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::OpenHands | Self::OpenHandsSdk => "openhands",
+            Self::TerminalBench => "terminal-bench",
+        }
+    }
+
     /// Tells everything that is in the trajectory, and answers with how its last run ended.
     ///
     /// Lines that cannot be read are left out. Where nothing can be, the run was cut off.

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::terminal::Colour;
 
 mod operate;
+mod replay;
 mod report;
 mod run;
 mod store;
@@ -12,6 +13,7 @@ mod tests;
 mod views;
 
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
+pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
@@ -22,6 +24,7 @@ pub use views::{
 };
 
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
+use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
 use tests::TESTS_EXAMPLES;
@@ -94,6 +97,9 @@ pub enum Command {
     /// Decide once, from facts or a file of events
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Tell where a policy would have stopped an agent's past session, or a past run
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArguments),
     /// Read test reports of any kind: what passed, what failed, and why
     #[command(after_help = TESTS_EXAMPLES)]
     Tests(TestsArguments),

@@ -21,6 +21,7 @@ mod policy;
 mod prune;
 mod raise;
 mod reasons;
+mod replay;
 mod resume;
 mod run;
 mod show;
@@ -45,6 +46,7 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Doctor(arguments) => doctor::run(&arguments, terminal),
         Command::Prune(arguments) => prune::run(&arguments, terminal),
         Command::Check(arguments) => check::run(&arguments, terminal),
+        Command::Replay(arguments) => replay::run(&arguments, terminal),
         Command::Tests(arguments) => tests::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),

@@ -19,7 +19,8 @@ pub fn lines(path: &str) -> Result<impl BufRead, Error> {
     Ok(BufReader::with_capacity(READ_BUFFER, open(path)?))
 }
 
-fn open(path: &str) -> Result<Box<dyn Read>, Error> {
+/// Opens a file, or standard input for `-`.
+pub fn open(path: &str) -> Result<Box<dyn Read>, Error> {
     if path == STDIN {
         return Ok(Box::new(io::stdin()));
     }

@@ -13,7 +13,9 @@ mod tests;
 
 pub use card::{Card, appearance, shown_command};
 pub use decision::{bars, decision};
-pub use figures::{age, bytes, dollars, duration, gauges, painted, short};
+pub use figures::{
+    age, bytes, counted, dollars, duration, gauges, painted, percent, rounded, short,
+};
 pub use human::Human;
 pub use iteration::verified;
 pub use json_lines::JsonLines;

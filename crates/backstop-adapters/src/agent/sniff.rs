@@ -21,6 +21,8 @@ fn of_value(value: &Value) -> Option<Agent> {
             Some(Agent::Gemini)
         } else if has_all(&["messages", "metadata"]) {
             Some(Agent::Goose)
+        } else if has("loglines") {
+            Some(Agent::Claude)
         } else {
             None
         };
@@ -117,6 +119,7 @@ mod tests {
         Some(Agent::Claude)
     )]
     #[case(r#"{"type":"error","error":{"type":"invalid_request_error"}}"#, Some(Agent::Claude))]
+    #[case(r#"{"loglines":[]}"#, Some(Agent::Claude))]
     #[case(r#"{"type":"build","status":"ok"}"#, None)]
     #[case(r#"{"type":"error","message":"anybody's"}"#, None)]
     #[case("{not json}", None)]

@@ -1,0 +1,146 @@
+//! A file that an agent or a benchmark left behind.
+
+use std::io::Read;
+
+use backstop_adapters::trajectory::{self, Kind};
+use backstop_adapters::{Adapter, Agent, Framer, Record};
+use backstop_core::facts::Facts;
+use backstop_core::policy::{AgentName, Policy};
+use backstop_runner::clock::wall_time;
+use backstop_runner::journalled;
+use jiff::tz::TimeZone;
+
+use super::feed::Feed;
+use super::trial::Trial;
+use crate::error::Error;
+use crate::input;
+use crate::sanitise::harmless;
+
+/// What an agent printed, or the trajectory of one.
+pub enum Capture {
+    Stream { path: String, agent: Agent, adapter: Box<dyn Adapter>, bytes: Box<dyn Read> },
+    Trajectory { kind: Kind, bytes: Vec<u8> },
+}
+
+impl Capture {
+    /// Opens a file and finds out whose it is, unless that is given.
+    pub fn open(path: &str, given: Option<Agent>, policy: &Policy) -> Result<Self, Error> {
+        let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
+        let mut rest = input::open(path)?;
+        let mut bytes = Vec::new();
+        let stream = |agent: Agent, bytes: Box<dyn Read>| {
+            let adapter = agent.adapter_for(policy).map_err(|error| {
+                Error::Policy(format!("error: the policy's [jsonl] can't be used: {error}"))
+            })?;
+            Ok(Self::Stream { path: path.to_owned(), agent, adapter, bytes })
+        };
+        if let Some(agent) = given {
+            return stream(agent, rest);
+        }
+        rest.by_ref().take(GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
+        // Streams are known by their beginning, and are read on from there however long they are.
+        // A trajectory may be one value that only its end makes whole.
+        if trajectory::recognise(&bytes).is_none()
+            && let Some(agent) = agent_of(&bytes)
+        {
+            return stream(agent, Box::new(std::io::Cursor::new(bytes).chain(rest)));
+        }
+        rest.by_ref().take(MOST - GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
+        if let Some(kind) = trajectory::recognise(&bytes) {
+            return Ok(Self::Trajectory { kind, bytes });
+        }
+        match agent_of(&bytes).or_else(|| agent_named(policy)) {
+            Some(agent) => stream(agent, Box::new(std::io::Cursor::new(bytes).chain(rest))),
+            None => Err(unknown(path, &bytes)),
+        }
+    }
+
+    pub fn agent(&self) -> &'static str {
+        match self {
+            Self::Stream { agent, .. } => agent.name(),
+            Self::Trajectory { kind, .. } => kind.name(),
+        }
+    }
+
+    /// Reads all of it as if the agent ran now.
+    pub fn replay(self, policy: Policy) -> Result<Trial, Error> {
+        let mut moment = backstop_adapters::Moment {
+            now: wall_time(),
+            zone: TimeZone::system(),
+            zone_named: |name| TimeZone::get(name).ok(),
+        };
+        let trial = Trial::new(journalled::engine(policy, Facts::default()));
+        match self {
+            Self::Trajectory { kind, bytes } => {
+                let mut feed = Feed::of_steps(trial, moment.now);
+                let outcome = kind.read(&bytes, &moment, &mut feed);
+                Ok(feed.finish(outcome))
+            }
+            Self::Stream { path, mut adapter, mut bytes, .. } => {
+                let mut feed = Feed::of_records(trial, moment.now);
+                let mut framer = Framer::new();
+                let mut read = |record: Record<'_>| {
+                    adapter.record(record, &moment, &mut feed);
+                    feed.printed(record);
+                    moment.now = feed.now();
+                };
+                let mut chunk = vec![0; CHUNK];
+                loop {
+                    match bytes.read(&mut chunk) {
+                        Ok(0) => break,
+                        Ok(length) => framer.push(&chunk[..length], &mut read),
+                        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                        Err(source) => return Err(Error::NoInput { path, source }),
+                    }
+                }
+                framer.finish(&mut read);
+                let outcome = adapter.finish(None, &moment, &mut feed);
+                Ok(feed.finish(outcome))
+            }
+        }
+    }
+}
+
+/// The agent that the first telling record names.
+fn agent_of(bytes: &[u8]) -> Option<Agent> {
+    let mut found = None;
+    let mut framer = Framer::new();
+    let mut look = |record: Record<'_>| {
+        if found.is_none() {
+            found = Agent::of_first_record(&record);
+        }
+    };
+    framer.push(bytes, &mut look);
+    framer.finish(&mut look);
+    found
+}
+
+/// The agent that the policy names: the last resort, since a capture usually speaks for itself.
+fn agent_named(policy: &Policy) -> Option<Agent> {
+    let name = policy.settings.loop_.as_ref()?.agent?;
+    if name == AgentName::Auto { None } else { name.name().parse().ok() }
+}
+
+fn unknown(path: &str, bytes: &[u8]) -> Error {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(GLIMPSE)]);
+    let seen = match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => {
+            format!("it begins with `{}`", crate::report::cut(&harmless(line), LONGEST_SEEN))
+        }
+        None => "it is empty".to_owned(),
+    };
+    Error::BadData {
+        place: input::shown(path).to_owned(),
+        message: format!(
+            "no agent's output and no trajectory that is known: {seen}\n\nhint: name the agent with --agent"
+        ),
+    }
+}
+
+/// What is looked at before the rest is read.
+const GLANCE: u64 = 1 << 20;
+/// A trajectory is one value, and has to fit into memory.
+const MOST: u64 = 1 << 30;
+const CHUNK: usize = 64 * 1024;
+const GLIMPSE: usize = 4096;
+const LONGEST_SEEN: usize = 50;

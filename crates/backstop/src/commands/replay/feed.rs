@@ -1,0 +1,204 @@
+//! What adapters tell, as the events of a run: in iterations, and with their times.
+
+use std::time::Duration;
+
+use backstop_adapters::{Heard, Listener, Outcome, Patterns, Record, Translator};
+use backstop_core::condition::OutputSource;
+use backstop_core::event::{Event, EventKind, IterationFinished, IterationStarted};
+use backstop_core::time::{Timestamp, millis};
+
+use super::trial::{Trial, is_step};
+
+/// Feeds a trial. Every launch is an iteration.
+///
+/// An event has the time of its record. One without stays without: to the engine it is a step of
+/// its own then, neither one of a batch nor one after a pause. Only where a record tells several
+/// steps do they get a common time, since they are a batch.
+pub struct Feed {
+    trial: Trial,
+    translator: Translator,
+    /// What is looked for in everything that is printed.
+    patterns: Patterns,
+    /// Records come one by one. Without them, every event stands for itself.
+    has_records: bool,
+    record: Group,
+    /// Records from before the first time: a clock that started now would never come to the past.
+    held: Vec<Group>,
+    /// The latest time that is known.
+    latest: Option<Timestamp>,
+    replayed_at: Timestamp,
+    /// How the present launch ended, as far as it has told; none before the first.
+    launch: Option<Outcome>,
+    launches: u64,
+    /// When the iteration began that was delivered last.
+    begun: Option<Timestamp>,
+}
+
+/// What one record tells.
+#[derive(Default)]
+struct Group {
+    at: Option<Timestamp>,
+    events: Vec<EventKind>,
+}
+
+impl Feed {
+    /// A feed of the records of a stream.
+    pub fn of_records(trial: Trial, replayed_at: Timestamp) -> Self {
+        Self {
+            translator: Translator::new(trial.policy()),
+            patterns: Patterns::new(trial.policy()),
+            trial,
+            has_records: true,
+            record: Group::default(),
+            held: Vec::new(),
+            latest: None,
+            replayed_at,
+            launch: None,
+            launches: 0,
+            begun: None,
+        }
+    }
+
+    /// A feed of a trajectory, which tells its steps one by one.
+    pub fn of_steps(trial: Trial, replayed_at: Timestamp) -> Self {
+        Self { has_records: false, ..Self::of_records(trial, replayed_at) }
+    }
+
+    /// A record was printed, and the adapter has read it.
+    pub fn printed(&mut self, record: Record<'_>) {
+        if self.patterns.are_wanted_in(OutputSource::Any) {
+            let text = match record {
+                Record::Json(bytes) => String::from_utf8_lossy(bytes),
+                Record::Text(text) => text.into(),
+            };
+            self.look_for_patterns(&text);
+        }
+        self.end_record();
+        self.record.at = None;
+    }
+
+    /// The time of the latest record that told one; where none did, the present.
+    pub fn now(&self) -> Timestamp {
+        self.latest.unwrap_or(self.replayed_at)
+    }
+
+    /// Everything was read, and the last launch ended so.
+    pub fn finish(mut self, outcome: Outcome) -> Trial {
+        if self.launch.is_none() {
+            self.launched();
+        }
+        self.end_launch(Some(outcome));
+        self.end_record();
+        self.release();
+        self.trial.outcome = outcome;
+        self.trial
+    }
+
+    fn launched(&mut self) {
+        self.end_launch(None);
+        self.patterns.begin();
+        self.launches += 1;
+        self.launch = Some(Outcome::CutOff);
+        self.push(IterationStarted { iteration: Some(self.launches) }.into());
+    }
+
+    fn end_launch(&mut self, outcome: Option<Outcome>) {
+        let Some(told) = self.launch else { return };
+        let end = IterationFinished {
+            iteration: Some(self.launches),
+            exit_code: outcome.unwrap_or(told).exit_code(),
+            ..IterationFinished::default()
+        };
+        self.push(end.into());
+    }
+
+    fn push(&mut self, event: EventKind) {
+        self.record.events.push(event);
+        if !self.has_records {
+            self.end_record();
+        }
+    }
+
+    fn look_for_patterns(&mut self, text: &str) {
+        for matched in self.patterns.find(OutputSource::Any, text) {
+            self.push(matched.into());
+        }
+    }
+
+    fn end_record(&mut self) {
+        let at = self.record.at;
+        self.latest = self.latest.max(at);
+        let group = Group { at, events: std::mem::take(&mut self.record.events) };
+        if self.latest.is_none() && self.held.len() < MOST_HELD {
+            if !group.events.is_empty() {
+                self.held.push(group);
+            }
+            return;
+        }
+        self.release();
+        self.deliver(group);
+    }
+
+    fn release(&mut self) {
+        for group in std::mem::take(&mut self.held) {
+            self.deliver(group);
+        }
+    }
+
+    fn deliver(&mut self, group: Group) {
+        let is_batch = group.events.iter().filter(|event| is_step(event)).count() > 1;
+        let at = match group.at {
+            None if is_batch => {
+                let next = self.now().plus(Duration::from_millis(1));
+                self.latest = Some(next);
+                Some(next)
+            }
+            at => at,
+        };
+        for kind in group.events {
+            let kind = self.timed(kind, at);
+            let event = Event { at, ..Event::new(kind) };
+            self.trial.take(&event, self.now());
+        }
+    }
+
+    /// How long an iteration took is known when its events are delivered.
+    fn timed(&mut self, kind: EventKind, at: Option<Timestamp>) -> EventKind {
+        match kind {
+            EventKind::IterationStarted(start) => {
+                self.begun = at.or(self.latest);
+                start.into()
+            }
+            EventKind::IterationFinished(mut end) => {
+                if let (Some(begun), Some(ended)) = (self.begun, at.or(self.latest)) {
+                    end.duration_ms = millis(ended.since(begun));
+                }
+                end.into()
+            }
+            kind => kind,
+        }
+    }
+}
+
+impl Listener for Feed {
+    fn hear(&mut self, heard: Heard<'_>) {
+        match &heard {
+            Heard::At(at) => self.record.at = Some(*at),
+            Heard::Launched => self.launched(),
+            Heard::Ended(outcome) => {
+                self.launch = self.launch.map(|_| *outcome);
+            }
+            Heard::Said(_, words) if !self.has_records => self.look_for_patterns(words),
+            _ => {}
+        }
+        for event in self.translator.events(heard) {
+            if self.launch.is_none() {
+                self.launched();
+            }
+            self.push(event);
+        }
+    }
+}
+
+/// So many records may come before one that tells a time.
+const MOST_HELD: usize = 1_000;

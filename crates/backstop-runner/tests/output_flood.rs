@@ -26,9 +26,11 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
         wanted: Wanted {
             patterns: vec![pattern("ALL DONE", false), pattern(r"(?m)^error: .*$", true)],
             markers: vec!["[PROGRESS]".to_owned()],
+            ..Wanted::default()
         },
         output_folder: folder.path().join("output"),
         live: None,
+        colour: false,
     };
     let (sender, mut events) = tokio::sync::mpsc::channel(16);
     let pump = Pump::start(setup, sender).unwrap();
@@ -47,7 +49,7 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
         .unwrap();
     pump.begin(1, child.stdout.take().unwrap().into(), child.stderr.take().unwrap().into());
     assert!(child.wait().unwrap().success());
-    pump.finish();
+    pump.finish(None);
     let Some(Captured::Finished(summary)) = events.blocking_recv() else { panic!("a match") };
     assert_eq!((summary.bytes, summary.leaked), (SIZE, false));
     assert_eq!(summary.left_out, SIZE - (64 << 20));

@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn matcher(patterns: Vec<Pattern>) -> Matcher {
-        Matcher::new(Wanted { patterns, markers: vec![] }).unwrap()
+        Matcher::new(Wanted { patterns, ..Wanted::default() }).unwrap()
     }
 
     /// The patterns that are found, in any order. Each is found at most once.

@@ -33,9 +33,14 @@ impl Scene {
         let (sender, events) = channel(8);
         let setup = Setup {
             sinks,
-            wanted: Wanted { patterns, markers: vec!["[PROGRESS]".to_owned()] },
+            wanted: Wanted {
+                patterns,
+                markers: vec!["[PROGRESS]".to_owned()],
+                ..Wanted::default()
+            },
             output_folder: folder.path().join("output"),
             live: None,
+            colour: false,
         };
         let pump = Some(Pump::start(setup, sender).unwrap());
         Self { folder, pump, events }
@@ -118,7 +123,7 @@ fn output_is_shown_kept_and_searched() {
     out.write_all(b"NE now\n[PROGRESS] half").unwrap();
     err.write_all(b"error: broken\n\n").unwrap();
     drop((out, err));
-    scene.pump().finish();
+    scene.pump().finish(None);
     let (events, summary) = scene.finished();
     let mut found: Vec<_> = events
         .iter()
@@ -140,6 +145,7 @@ fn output_is_shown_kept_and_searched() {
         leaked: false,
         last_error_line: "error: broken".to_owned(),
         last_line: "[PROGRESS] half".to_owned(),
+        agent: None,
     };
     assert_eq!(summary, expected);
     assert_eq!(scene.log(1).len(), 76);
@@ -159,7 +165,7 @@ fn a_pattern_answers_once_per_iteration_or_run() {
         out.write_all(b"DONE DONE\nDONE\n").unwrap();
         err.write_all(b"DONE\n").unwrap();
         drop((out, err));
-        scene.pump().finish();
+        scene.pump().finish(None);
         let (events, _) = scene.finished();
         assert_eq!(events.len(), expected, "{events:?}");
     }
@@ -171,7 +177,7 @@ fn our_lines_begin_on_a_line_of_their_own_behind_the_output() {
     scene.pump().print("-- one\n".to_owned());
     let (mut out, err) = scene.begin(1);
     out.write_all(b"no end of line").unwrap();
-    scene.pump().finish();
+    scene.pump().finish(None);
     scene.finished();
     scene.pump().print("-- two\n".to_owned());
     scene.pump().print("-- three\n".to_owned());
@@ -187,7 +193,7 @@ fn who_holds_a_pipe_after_the_end_is_not_waited_for() {
     out.write_all(b"last words").unwrap();
     // Somebody writes for ever, and is stopped by the closed pipe only.
     let holder = thread::spawn(move || while out.write_all(b"more and more\n").is_ok() {});
-    scene.pump().finish();
+    scene.pump().finish(None);
     let (_, summary) = scene.finished();
     assert!(summary.leaked);
     holder.join().unwrap();
@@ -206,7 +212,7 @@ fn streams_that_are_closed_early_are_no_end() {
     drop(err);
     // Its stream has ended, so the end is certain, but the iteration has not.
     assert!(matches!(scene.event(), Captured::Matched { stream: "stderr", .. }));
-    scene.pump().finish();
+    scene.pump().finish(None);
     let (events, summary) = scene.finished();
     assert!(events.is_empty() && !summary.leaked);
     assert_eq!(summary.last_error_line, "the last");
@@ -226,7 +232,7 @@ fn a_reader_that_goes_away_does_not_stop_the_child() {
         out.write_all(&[b'x'; 10_000]).unwrap();
     }
     drop((out, err));
-    scene.pump().finish();
+    scene.pump().finish(None);
     let (_, summary) = scene.finished();
     assert_eq!(summary.bytes, 1_000_015);
     assert_eq!(scene.log(1).len(), 1_000_015);
@@ -249,7 +255,7 @@ fn a_slow_terminal_gets_everything_in_order() {
     let terminal = thread::spawn(move || slowly(reader));
     child.join().unwrap();
     drop(err);
-    scene.pump().finish();
+    scene.pump().finish(None);
     scene.finished();
     scene.stop();
     assert!(terminal.join().unwrap() == expected);
@@ -286,7 +292,7 @@ fn a_stopped_terminal_holds_nobody_but_the_child() {
     }
     scene.pump().print("later\n".to_owned());
     scene.pump().show(vec!["block".to_owned()]);
-    scene.pump().finish();
+    scene.pump().finish(None);
     assert!(!scene.pump.take().unwrap().stop(Duration::from_millis(10)));
     assert!(!child.is_finished());
     drop(reader);
@@ -319,7 +325,7 @@ fn a_log_that_cannot_be_written_is_reported_once() {
         let (mut out, err) = scene.begin(iteration);
         out.write_all(b"text\n").unwrap();
         drop((out, err));
-        scene.pump().finish();
+        scene.pump().finish(None);
         let (events, summary) = scene.finished();
         assert_eq!((summary.bytes, summary.left_out), (5, 5));
         let failures = events.iter().filter(|event| matches!(event, Captured::LogFailed(_)));
@@ -332,9 +338,10 @@ fn a_log_that_cannot_be_written_is_reported_once() {
 fn a_bad_expression_is_refused_at_the_start() {
     let setup = Setup {
         sinks: Sinks::nowhere(),
-        wanted: Wanted { patterns: vec![regex("(")], markers: Vec::new() },
+        wanted: Wanted { patterns: vec![regex("(")], ..Wanted::default() },
         output_folder: "nowhere".into(),
         live: None,
+        colour: false,
     };
     let error = Pump::start(setup, channel(1).0).unwrap_err();
     assert!(error.to_string().contains("`(`"));

@@ -104,7 +104,8 @@ impl Worker {
                 }
             }
             // Nothing more can come, so nobody need ask first: the end of most programs.
-            if self.ear.is_none() && self.streams.iter().all(|stream| stream.pipe.is_none()) {
+            let needs_exit = self.ear.as_ref().is_some_and(|ear| ear.agent().is_some());
+            if !needs_exit && self.streams.iter().all(|stream| stream.pipe.is_none()) {
                 self.finish(None);
             }
             if let Some(screen) = self.display.screen() {

@@ -55,6 +55,7 @@ impl Terminal {
             wanted: Wanted::default(),
             output_folder: folder.path().join("output"),
             live: LiveTerminal::of(self.line.as_fd()),
+            colour: false,
         };
         assert!(setup.live.is_some());
         let pump = Some(Pump::start(setup, sender).unwrap());
@@ -126,7 +127,7 @@ fn the_block_stays_below_what_scrolls_and_goes_at_the_end() {
     terminal.shows("a lower block", |rows| rows[9] == "small again" && rows[8].is_empty());
     err.write_all(b"last words\n").unwrap();
     drop((out, err));
-    scene.pump().finish();
+    scene.pump().finish(None);
     scene.finished();
     scene.stop();
     // Everything scrolls again, and nothing is left of the block.
@@ -169,7 +170,7 @@ fn a_child_that_rules_the_screen_does_not_keep_the_block_away() {
         });
     }
     drop((out, err));
-    scene.pump().finish();
+    scene.pump().finish(None);
     scene.finished();
     scene.stop();
 }
@@ -252,7 +253,7 @@ fn a_terminal_that_hangs_up_does_not_stop_the_child() {
     }
     scene.pump().print("our own words\n".to_owned());
     drop((out, err));
-    scene.pump().finish();
+    scene.pump().finish(None);
     assert_eq!(scene.finished().1.bytes, 1_000_000);
     scene.stop();
 }

@@ -21,10 +21,12 @@ pub struct TestHistory {
     /// The figures of the last sound run.
     last: Option<TestCounts>,
     tests: BTreeMap<String, Track>,
+    change: Change,
 }
 
 /// What a run changed. Names are sorted, and each comes once in a list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Change {
     /// They fail now, and did not in the run before that told of them.
     pub newly_failing: Vec<String>,
@@ -105,7 +107,13 @@ impl TestHistory {
             change.is_progress = !is_first && self.last.is_some() && (gained || by_figures);
             self.last = Some(counts);
         }
+        self.change = change.clone();
         change
+    }
+
+    /// What the last run changed.
+    pub fn last_change(&self) -> &Change {
+        &self.change
     }
 
     /// How many runs have been added.

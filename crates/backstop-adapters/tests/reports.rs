@@ -143,7 +143,7 @@ const SAMPLES: [&str; 14] = [
     "PASS a.test.js\n  s\n    ✓ b (1 ms)\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n",
     " ✓ a.test.ts (1 test) 1ms\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
     "  s\n    ✔ a\n    1) b\n\n  1 passing (3ms)\n  1 failing\n\n  1) s\n       b:\n     Error: x\n",
-    "TAP version 14\n1..2\nok 1 - a\nnot ok 2 - b # TODO c\n  ---\n  message: x\n  ...\n",
+    "TAP version 14\n1..2\nok 1 - a\nnot ok 2 - b # todo c\n  ---\n  message: x\n  ...\n",
     "{\"reportFormat\":\"CTRF\",\"results\":{\"tool\":{},\"summary\":{},\"tests\":[{\"name\":\"a\",\"status\":\"passed\"}]}}",
     "Finished in 0.1 seconds\n2 examples, 1 failure\nrspec ./a.rb:1 # b\n",
     "   PASS [ 0.1s] a b\n Summary [ 0.1s] 1 test run: 1 passed, 0 skipped\n",

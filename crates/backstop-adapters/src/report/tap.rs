@@ -339,7 +339,7 @@ mod tests {
     fn directives_and_explanations_are_read() {
         let report = report(
             "TAP version 14\n1..5\nok 1 - adds # time=2ms\nnot ok 2 - divides\n  ---\n  message: \"by zero\"\n  ...\n\
-             ok 3 - waits # SKIP not here\nnot ok 4 - flies # TODO one day\nok 5 - counts \\# signs\n",
+             ok 3 - waits # SKIP not here\nnot ok 4 - flies # Todo one day\nok 5 - counts \\# signs\n",
         );
         assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 2 });
         assert_eq!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use backstop_adapters::{Exit, Heard, Translator};
+use backstop_adapters::{Agent, Exit, Heard, Translator};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
 use tokio::sync::mpsc::Sender;
@@ -216,7 +216,8 @@ impl Worker {
             let outcome = ear.finish(exit, &mut |heard| listener.understand(heard), &mut |text| {
                 display.write(0, text);
             });
-            summary.agent = ear.agent().map(|agent| (agent, outcome));
+            let agent = ear.agent().filter(|agent| *agent != Agent::Generic);
+            summary.agent = agent.map(|agent| (agent, outcome));
         }
         let (left_out, failure) = self.log.end();
         self.listener.log_failed(failure);

@@ -32,7 +32,7 @@ impl Dispatcher {
     pub(super) fn look_for_test_results(&mut self, iteration: u64, summary: &Summary) {
         let policy = self.engine.policy();
         let is_wanted = policy.settings.verify.is_none()
-            && summary.agent.is_none_or(|(agent, _)| agent == backstop_adapters::Agent::Generic)
+            && summary.agent.is_none()
             && policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::TESTS));
         if !is_wanted {
             return;

@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use backstop_adapters::TestHistory;
 use backstop_core::id::RunId;
 use backstop_core::state::RunState;
 use backstop_core::time::Timestamp;
 use backstop_store::DecisionRecord;
 use owo_colors::OwoColorize as _;
+
+mod test_history;
 
 use super::look::Look;
 use crate::args::{ShowArguments, StateForm};
@@ -25,14 +28,21 @@ pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Err
         return events(&opened, run.id, terminal);
     }
     let look = Look::at(&opened, run.id)?;
+    let tests = test_history::read(&opened.home.run(run.id));
     match arguments.form {
         Some(StateForm::Pipeline) => {
             writeln!(terminal.out, "{:#}", RunState::pipeline_form(&look.state))?;
         }
-        None if arguments.json => writeln!(terminal.out, "{:#}", object(&look))?,
+        None if arguments.json => {
+            let mut object = object(&look);
+            if let Some(tests) = &tests {
+                object["test_history"] = test_history::to_json(tests);
+            }
+            writeln!(terminal.out, "{object:#}")?;
+        }
         None => {
             let decisions = opened.wait(opened.store.decision_list(run.id))?;
-            write!(terminal.out, "{}", page(&look, &decisions))?;
+            write!(terminal.out, "{}", page(&look, tests.as_ref(), &decisions))?;
         }
     }
     Ok(exit_code::OK)
@@ -48,7 +58,7 @@ fn object(look: &Look) -> serde_json::Value {
     object
 }
 
-fn page(look: &Look, decisions: &[DecisionRecord]) -> String {
+fn page(look: &Look, tests: Option<&TestHistory>, decisions: &[DecisionRecord]) -> String {
     let run = &look.run;
     let begun = format!("{} ({})", local_time(run.created_at), age(run.created_at, look.now));
     let mut text = format!(
@@ -65,6 +75,7 @@ fn page(look: &Look, decisions: &[DecisionRecord]) -> String {
         return text;
     }
     text.push_str(&report::bars(&look.decision));
+    text.push_str(&tests.map(test_history::show).unwrap_or_default());
     text.push_str(&last_decisions(decisions, LAST_DECISIONS));
     text
 }

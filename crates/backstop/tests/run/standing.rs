@@ -86,13 +86,10 @@ fn the_pipeline_knows_its_circuit_breaker_by_name() {
 
 #[test]
 fn what_the_policy_says_and_nobody_acts_on_is_told() {
-    let policy = "[limits]\niterations = 1\n[guards]\nallow = ['src/**']\n\
-        [[rule]]\nwhen = { type = 'output_pattern', pattern = 'DONE', in = 'result' }\nthen = 'complete'\n";
+    let policy = "[limits]\niterations = 1\n[guards]\nallow = ['src/**']\n";
     let test = Loop::new().file("p.toml", policy);
     let ended = test.run(["run", "--policy", "p.toml", "--", "echo", "DONE"]).exits(125);
-    for word in ["`[guards]`", "in = \"assistant\""] {
-        assert!(ended.stderr.contains(word), "{word} is missing in {}", ended.stderr);
-    }
+    assert!(ended.stderr.contains("`[guards]` is checked"), "{}", ended.stderr);
 }
 
 #[test]

@@ -328,4 +328,4 @@ const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
 const MOST_COMMANDS: usize = 3;
-const TO_COME: [&str; 4] = ["answer", "release", "replay", "report"];
+const TO_COME: [&str; 3] = ["answer", "release", "report"];

@@ -317,6 +317,7 @@ fn good_for(command: &str) -> &'static str {
         "logs" => "what it printed",
         "attach" => "watch it live",
         "stop" => "end it",
+        "replay" => "what another policy would have done",
         "policy" if has("explain") => "every rule in plain words",
         "policy" if has("apply") => "put an edited policy in force",
         _ => "",
@@ -328,4 +329,4 @@ const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
 const MOST_COMMANDS: usize = 3;
-const TO_COME: [&str; 4] = ["answer", "release", "replay", "report"];
+const TO_COME: [&str; 3] = ["answer", "release", "report"];

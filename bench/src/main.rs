@@ -1,5 +1,6 @@
 //! Measures backstop beside others that could do its work, and checks it against its targets.
 
+mod adapters;
 mod allocations;
 mod cedar;
 mod cel_programs;
@@ -57,12 +58,17 @@ enum Subject {
     },
     /// Our detector of repetition beside the rules of others; exits 1 if a target is missed
     Detect,
+    /// The adapter of an agent's stream beside a JSON parser; exits 1 if a target is missed
+    Adapters,
     /// Any program in a session of its own
     #[command(hide = true)]
     Alone {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
+    /// The reader whose memory is measured
+    #[command(hide = true)]
+    ReadStream,
     /// The child of the flood
     #[command(hide = true)]
     WriteLines,
@@ -91,6 +97,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::Engine { backstop } => engine::run(&backstop)?,
         Subject::Run { backstop, disk, topics } => supervision::run(&backstop, &disk, &topics)?,
         Subject::Detect => detect::run()?,
+        Subject::Adapters => adapters::run()?,
+        Subject::ReadStream => done(adapters::read_stream())?,
         Subject::Alone { command } => done(supervised::become_alone(&command))?,
         Subject::WriteLines => done(output::write_lines())?,
         Subject::SpawnAll => done(loops::spawn_all())?,

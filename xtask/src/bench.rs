@@ -25,6 +25,8 @@ enum Subject {
     },
     /// The detector of repetition beside the rules of other tools, on recorded runs
     Detect,
+    /// The adapter of an agent's stream beside a JSON parser: speed and memory
+    Adapters,
 }
 
 /// Builds what is measured, runs the comparison, and ends with its exit code.
@@ -33,6 +35,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
         Subject::Engine => measure(workspace, "engine", &[]),
         Subject::Run { topics } => measure(workspace, "run", topics),
         Subject::Detect => compare(workspace, &comparison("detect")),
+        Subject::Adapters => compare(workspace, &comparison("adapters")),
     }
 }
 

@@ -15,6 +15,8 @@ mod excerpt;
 mod fault;
 mod fields;
 mod framing;
+#[cfg(feature = "testing")]
+pub mod fuzz;
 mod gemini;
 mod generic;
 mod goose;

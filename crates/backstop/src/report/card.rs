@@ -317,6 +317,7 @@ fn good_for(command: &str) -> &'static str {
         "logs" => "what it printed",
         "attach" => "watch it live",
         "stop" => "end it",
+        "replay" => "what another policy would have done",
         "policy" if has("explain") => "every rule in plain words",
         "policy" if has("apply") => "put an edited policy in force",
         _ => "",

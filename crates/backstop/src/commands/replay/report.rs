@@ -1,7 +1,5 @@
 //! What a replay found, for people and programs.
 
-use std::fmt::Write as _;
-
 use backstop_adapters::Outcome;
 use backstop_core::event::ErrorCategory;
 use backstop_core::verdict::Verdict;
@@ -123,23 +121,22 @@ impl Replayed {
         .collect();
         let words = if kinds.is_empty() { "none".to_owned() } else { kinds.join(" · ") };
         let mut text = row("errors", &words);
-        for error in errors.iter().take(MOST_ERRORS) {
-            let until = error.retry_at.map_or(String::new(), |at| format!(" (until {at})"));
-            let message = cut(&harmless(error.message.trim()), LONGEST_MESSAGE);
-            let line = format!("event {} · {}: {message}{until}", error.event, kind(error));
-            text.push_str(&hanging(&" ".repeat(ROW), &line));
+        let groups: Vec<_> = errors.chunk_by(|one, next| is_same_error(one, next)).collect();
+        for group in groups.iter().take(MOST_SHOWN) {
+            text.push_str(&hanging(&" ".repeat(ROW), &error_entry(group)));
         }
-        text + &left_out(errors.len(), MOST_ERRORS, &" ".repeat(ROW))
+        text + &left_out(groups.len(), &" ".repeat(ROW))
     }
 
     fn timeline(&self) -> String {
-        let decisions = &self.trial.decisions;
-        let mut text = String::new();
-        for decision in decisions.iter().take(MOST_DECISIONS) {
-            let gap = if text.is_empty() { "\n" } else { "" };
-            let _ = write!(text, "{gap}{}", timeline_entry(decision));
-        }
-        text + &left_out(decisions.len(), MOST_DECISIONS, "")
+        let is_same = |one: &WouldDecide, next: &WouldDecide| {
+            (one.verdict, &one.reason) == (next.verdict, &next.reason)
+        };
+        let groups: Vec<_> = self.trial.decisions.chunk_by(is_same).collect();
+        let shown: String =
+            groups.iter().take(MOST_SHOWN).map(|group| timeline_entry(group)).collect();
+        let gap = if shown.is_empty() { "" } else { "\n" };
+        format!("{gap}{shown}{}", left_out(groups.len(), "  "))
     }
 
     fn summary(&self) -> String {
@@ -163,19 +160,51 @@ impl Replayed {
     }
 }
 
-fn timeline_entry(decision: &WouldDecide) -> String {
-    let place = format!("event {} · iteration {} · ", decision.event, decision.iteration);
-    let reason = decision.reason.as_deref().unwrap_or_default();
-    let words = match decision.verdict {
-        Verdict::Continue => "would go on".to_owned(),
-        verdict => format!("would {verdict}: {reason} — {}", decision.message),
+/// `event 17 · rate limit: 5-hour limit reached (92 more until event 611)`
+fn error_entry(group: &[SeenError]) -> String {
+    let [first, .., last] = group else {
+        return group.first().map_or(String::new(), |one| error_words(one) + &until(one));
     };
-    // A message is folded below the place, which is short however many events there are.
-    let mark = if ends_the_run(decision.verdict) { "■ " } else { "  " };
-    hanging(mark, &harmless(&format!("{place}{words}")))
+    let more = more(group.len(), last.event);
+    format!("{}{}{more}", error_words(first), until(last))
 }
 
-/// `, which saves 2 iterations, 14m and $2.10 of what it took`
+fn error_words(error: &SeenError) -> String {
+    let message = cut(&harmless(error.message.trim()), LONGEST_MESSAGE);
+    format!("event {} · {}: {message}", error.event, kind(error))
+}
+
+fn until(error: &SeenError) -> String {
+    error.retry_at.map_or(String::new(), |at| format!(" (until {at})"))
+}
+
+fn is_same_error(one: &SeenError, next: &SeenError) -> bool {
+    (one.category, one.rate_limited, &one.message)
+        == (next.category, next.rate_limited, &next.message)
+}
+
+/// Decisions for the same reason are one line, with what was said at first.
+fn timeline_entry(group: &[WouldDecide]) -> String {
+    let Some(first) = group.first() else { return String::new() };
+    let reason = first.reason.as_deref().unwrap_or_default();
+    let words = match first.verdict {
+        Verdict::Continue => "would go on".to_owned(),
+        verdict => format!("would {verdict}: {reason} — {}", first.message),
+    };
+    let more = match group {
+        [_, .., last] => more(group.len(), last.event),
+        _ => String::new(),
+    };
+    let mark = if ends_the_run(first.verdict) { "■ " } else { "  " };
+    let place = format!("event {} · iteration {}", first.event, first.iteration);
+    hanging(mark, &harmless(&format!("{place} · {words}{more}")))
+}
+
+fn more(count: usize, last: u64) -> String {
+    format!(" (and {} more until event {last})", count.saturating_sub(1))
+}
+
+/// `, and saved 2 iterations, 14m and $2.10`
 fn saved(saved: Used) -> String {
     let mut parts = Vec::new();
     if saved.iterations > 0 {
@@ -216,8 +245,8 @@ fn row(name: &str, text: &str) -> String {
     hanging(&columns(&format!("  {name}"), ROW), text)
 }
 
-fn left_out(all: usize, shown: usize, indent: &str) -> String {
-    match all.saturating_sub(shown) {
+fn left_out(all: usize, indent: &str) -> String {
+    match all.saturating_sub(MOST_SHOWN) {
         0 => String::new(),
         more => format!("{indent}and {more} more; --json lists all\n"),
     }
@@ -225,6 +254,5 @@ fn left_out(all: usize, shown: usize, indent: &str) -> String {
 
 /// Where the text of a row begins.
 const ROW: usize = 13;
-const MOST_ERRORS: usize = 8;
-const MOST_DECISIONS: usize = 40;
+const MOST_SHOWN: usize = 20;
 const LONGEST_MESSAGE: usize = 120;

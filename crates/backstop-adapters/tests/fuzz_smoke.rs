@@ -1,0 +1,60 @@
+//! The fuzz targets on their seeds and on mutations of them, the same each time.
+
+use std::path::Path;
+
+use backstop_adapters::report::Format;
+use backstop_adapters::{Agent, fuzz};
+use backstop_core::testing::smoke;
+
+#[test]
+fn adapters_read_anything() {
+    let seeds = seeds("agents");
+    for agent in Agent::ALL.into_iter().filter(|agent| *agent != Agent::Generic) {
+        let own = of(&seeds, agent.name());
+        smoke::run(&own, 400, |data| fuzz::agent(agent, data));
+        // What others print is no less strange to it than noise.
+        smoke::run(&seeds, 100, |data| fuzz::agent(agent, data));
+    }
+}
+
+#[test]
+fn trajectories_are_read_or_refused() {
+    smoke::run(&seeds("trajectories"), 1_500, fuzz::trajectory);
+}
+
+#[test]
+fn reports_are_read_or_refused() {
+    let seeds = seeds("reports");
+    for format in Format::readable() {
+        let own = of(&seeds, &format.name().replace('-', "_"));
+        smoke::run(&own, 300, |data| fuzz::report(format, data));
+        smoke::run(&seeds, 50, |data| fuzz::report(format, data));
+    }
+}
+
+/// The seeds whose names begin with this one and end there.
+fn of(seeds: &[(String, Vec<u8>)], name: &str) -> Vec<(String, Vec<u8>)> {
+    let is_own =
+        |file: &str| file.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '-']));
+    let own: Vec<_> = seeds.iter().filter(|(file, _)| is_own(file)).cloned().collect();
+    assert!(!own.is_empty(), "{name} has no seed");
+    own
+}
+
+fn seeds(name: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name);
+    let entries = folder.read_dir().expect("the corpus lies beside the tests");
+    let mut seeds: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.expect("the corpus can be listed").path();
+            (path.file_name().expect("a file").to_string_lossy().into_owned(), read(&path))
+        })
+        .collect();
+    seeds.sort();
+    seeds
+}
+
+#[expect(clippy::disallowed_methods, reason = "the fence is around the adapters, not their tests")]
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("a seed can be read")
+}

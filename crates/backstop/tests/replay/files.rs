@@ -1,0 +1,204 @@
+//! Small captures of our own.
+
+use serde_json::json;
+
+use crate::support::{Test, keys};
+
+/// Two launches: one that succeeds, and one that is out of money.
+const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"one","model":"opus","tools":["Bash"],"cwd":"/"}
+{"type":"assistant","session_id":"one","message":{"id":"m1","model":"opus","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}},{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"make test"}}],"usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":500,"cache_creation_input_tokens":0}}}
+{"type":"user","session_id":"one","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"},{"type":"tool_result","tool_use_id":"t2","content":"Exit code 1","is_error":true}]}}
+{"type":"assistant","session_id":"one","message":{"id":"m2","model":"opus","content":[{"type":"text","text":"ALL DONE"}],"usage":{"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":600,"cache_creation_input_tokens":0}}}
+{"type":"result","subtype":"success","is_error":false,"duration_ms":9,"num_turns":2,"result":"ALL DONE","session_id":"one","total_cost_usd":0.75,"usage":{"input_tokens":15,"output_tokens":90,"cache_read_input_tokens":1100,"cache_creation_input_tokens":0}}
+{"type":"system","subtype":"init","session_id":"two","model":"opus","tools":["Bash"],"cwd":"/"}
+{"type":"result","subtype":"success","is_error":true,"duration_ms":9,"num_turns":1,"result":"Credit balance is too low","session_id":"two","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}
+"#;
+
+#[test]
+fn people_read_figures_errors_and_where_it_would_have_ended() {
+    let test = Test::new().file("session.jsonl", CLAUDE);
+    let ended = test.run(["replay", "session.jsonl"]).exits(0);
+    insta::assert_snapshot!(ended.stdout, @"");
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn programs_read_one_object() {
+    let test = Test::new().stdin(CLAUDE);
+    let object = test.run(["replay", "-", "--json"]).exits(0).json();
+    assert_eq!(
+        keys(&object),
+        [
+            "agent",
+            "outcome",
+            "policy",
+            "policy_hash",
+            "launches",
+            "events",
+            "actions",
+            "facts",
+            "errors",
+            "decisions",
+            "would_end"
+        ]
+    );
+    assert_eq!(object["agent"], "claude");
+    assert_eq!(object["outcome"], "failed");
+    assert_eq!(object["policy"], "preset:default");
+    assert_eq!(object["actions"], 2);
+    assert_eq!(object["facts"]["iterations"], 2);
+    assert_eq!(object["facts"]["cost_usd"], 0.75);
+    assert_eq!(object["facts"]["tokens"], 105);
+    assert_eq!(object["facts"]["exit_code"], 1);
+    assert_eq!(object["errors"][0]["category"], "critical");
+    assert_eq!(object["errors"][0]["message"], "Credit balance is too low");
+    assert_eq!(object["errors"][0].get("retry_at"), None);
+    let first = &object["decisions"][0];
+    assert_eq!(
+        keys(first),
+        ["event", "iteration", "verdict", "reason", "rule", "message"],
+        "nobody said when it was"
+    );
+    assert_eq!((&first["verdict"], &first["reason"]), (&json!("fail"), &json!("critical_failure")));
+    assert_eq!(first["iteration"], 2);
+    assert_eq!(object["would_end"]["event"], first["event"]);
+}
+
+#[test]
+fn another_policy_decides_otherwise() {
+    let policy = r#"
+        [limits]
+        cost_usd = 0.5
+        [[rule]]
+        when = { type = "output_pattern", pattern = "ALL DONE", in = "assistant" }
+        then = "complete"
+    "#;
+    let test = Test::new().file("session.jsonl", CLAUDE).file("p.toml", policy);
+    let object =
+        test.run(["replay", "session.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+    assert_eq!(object["would_end"]["verdict"], "complete");
+    assert_eq!(object["would_end"]["iteration"], 1);
+    assert_eq!(object["would_end"]["exit_code"], 0);
+    let reasons: Vec<_> = object["decisions"].as_array().unwrap().iter().collect();
+    assert!(reasons.iter().any(|decision| decision["reason"] == "cost_limit"), "{reasons:?}");
+    let saved = &object["would_end"]["saved"];
+    assert_eq!(saved["iterations"], 2);
+    assert_eq!(saved["cost_usd"], 0.75);
+}
+
+#[test]
+fn patterns_are_found_in_what_was_printed() {
+    let policy = |place: &str| {
+        format!(
+            "[[rule]]\nwhen = {{ type = \"output_pattern\", pattern = \"make test\", in = \"{place}\" }}\nthen = \"complete\"\n"
+        )
+    };
+    for (place, found) in [("any", true), ("assistant", false), ("result", false)] {
+        let test = Test::new().file("s.jsonl", CLAUDE).file("p.toml", policy(place));
+        let object =
+            test.run(["replay", "s.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+        let completes = object["decisions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|decision| decision["verdict"] == "complete");
+        assert_eq!(completes, found, "{place}");
+    }
+}
+
+#[test]
+fn calls_side_by_side_are_one_step() {
+    let policy = "[[rule]]\nwhen = { type = \"repetition\" }\nthen = \"stop\"\n";
+    let call = |message: usize, id: usize| {
+        format!(
+            r#"{{"type":"assistant","session_id":"one","message":{{"id":"m{message}","model":"opus","content":[{{"type":"tool_use","id":"t{id}","name":"Read","input":{{"file_path":"a"}}}}]}}}}"#
+        )
+    };
+    let answer = |ids: &[usize]| {
+        let results: Vec<_> = ids
+            .iter()
+            .map(|id| json!({"type": "tool_result", "tool_use_id": format!("t{id}"), "content": "same"}))
+            .collect();
+        json!({"type": "user", "session_id": "one", "message": {"content": results}}).to_string()
+    };
+    let mut together: Vec<_> = (0..12).map(|id| call(1, id)).collect();
+    together.push(answer(&(0..12).collect::<Vec<_>>()));
+    let one_by_one: Vec<_> = (0..12).flat_map(|id| [call(id, id), answer(&[id])]).collect();
+    for (lines, stops) in [(together, false), (one_by_one, true)] {
+        let test = Test::new().file("s.jsonl", lines.join("\n")).file("p.toml", policy);
+        let object =
+            test.run(["replay", "s.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+        assert_eq!(object["actions"], 12);
+        assert_eq!(object["would_end"].is_object(), stops, "{object:#}");
+    }
+}
+
+#[test]
+fn times_of_the_past_are_kept() {
+    let lines = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":"go"},"timestamp":"2025-03-01T10:00:00Z"}
+{"type":"assistant","sessionId":"s","message":{"id":"m1","model":"opus","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}},"timestamp":"2025-03-01T12:30:00Z"}
+"#;
+    let test = Test::new().file("s.jsonl", lines).file("p.toml", "[limits]\nduration = \"2h\"\n");
+    let object = test.run(["replay", "s.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+    assert_eq!(object["outcome"], "succeeded");
+    assert_eq!(object["facts"]["active_ms"], 9_000_000);
+    assert_eq!(object["would_end"]["reason"], "timeout");
+    assert_eq!(object["would_end"]["at"], "2025-03-01T12:30:00Z");
+}
+
+#[test]
+fn prices_of_the_policy_are_used_where_the_agent_names_none() {
+    let lines = r#"{"type":"thread.started","thread_id":"x"}
+{"type":"turn.started"}
+{"type":"turn.completed","usage":{"input_tokens":2000000,"cached_input_tokens":1000000,"output_tokens":100000}}
+"#;
+    let prices = "[prices]\n\"*\" = { input = 2.0, output = 10.0, cache_read = 0.5 }\n";
+    let test = Test::new().file("c.jsonl", lines).file("p.toml", prices);
+    let object = test.run(["replay", "c.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+    assert_eq!(object["agent"], "codex");
+    // A million at $2, another from the cache at $0.50, a tenth of one at $10.
+    assert_eq!(object["facts"]["cost_usd"], 3.5);
+}
+
+#[test]
+fn lines_of_ones_own_are_read_by_the_mapping() {
+    let policy = "[loop]\nagent = \"jsonl\"\n[jsonl]\ncost_usd = \"bill.usd\"\n";
+    let test = Test::new().file("x.jsonl", "{\"bill\":{\"usd\":0.25}}\n{\"bill\":{\"usd\":0.5}}\n");
+    let test = test.file("p.toml", policy);
+    let object = test.run(["replay", "x.jsonl", "--policy", "p.toml", "--json"]).exits(0).json();
+    assert_eq!(object["agent"], "jsonl");
+    assert_eq!(object["facts"]["cost_usd"], 0.75);
+}
+
+#[test]
+fn a_policy_in_the_directory_is_not_taken() {
+    let test = Test::new().file("s.jsonl", CLAUDE).file("backstop.toml", "[limits]\ntokens = 1\n");
+    let object = test.run(["replay", "s.jsonl", "--json"]).exits(0).json();
+    assert_eq!(object["policy"], "preset:default");
+}
+
+#[test]
+fn what_is_nothing_known_is_refused() {
+    let test = Test::new()
+        .file("notes.txt", "just\nsome words\n")
+        .file("empty", "")
+        .file("s.jsonl", CLAUDE)
+        .file("bad.toml", "[limits]\niterations = 0\n");
+    test.run(["replay", "notes.txt"]).refused(65, &["it begins with `just`", "--agent"]);
+    test.run(["replay", "empty"]).refused(65, &["it is empty"]);
+    test.run(["replay", "missing.jsonl"]).refused(66, &["can't read `missing.jsonl`"]);
+    test.run(["replay", "./missing"]).refused(66, &["can't read"]);
+    test.run(["replay", "s.jsonl", "--policy", "bad.toml"]).refused(78, &["iterations"]);
+    test.run(["replay", "s.jsonl", "--policy", "none.toml"]).refused(66, &["none.toml"]);
+    test.run(["replay", "s.jsonl", "--preset", "ralf"]).refused(64, &["did you mean `ralph`"]);
+    test.run(["replay", "s.jsonl", "--agent", "cluade"]).refused(64, &["did you mean `claude`"]);
+    test.run(["replay", "-", "--policy", "-"]).refused(64, &["standard input"]);
+}
+
+#[test]
+fn an_agent_that_is_named_is_believed() {
+    let test = Test::new().file("notes.txt", "just\nsome words\n");
+    let object = test.run(["replay", "notes.txt", "--agent", "generic", "--json"]).exits(0).json();
+    assert_eq!((&object["agent"], &object["outcome"]), (&json!("generic"), &json!("succeeded")));
+    assert_eq!(object["facts"]["iterations"], 1);
+}

@@ -1,0 +1,5 @@
+#![no_main]
+
+use backstop_adapters::{Agent, fuzz};
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::agent(Agent::Pi, data));

@@ -19,6 +19,7 @@ mod gemini;
 mod generic;
 mod goose;
 mod history;
+pub mod hook;
 mod jsonl;
 mod launch;
 mod opencode;

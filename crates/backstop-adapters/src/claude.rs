@@ -1,6 +1,6 @@
 //! Claude Code: its streams, its single results, its session transcripts, and its plain words.
 
-mod arguments;
+pub(crate) mod arguments;
 mod calls;
 mod failing;
 mod meter;

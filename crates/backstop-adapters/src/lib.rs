@@ -21,6 +21,7 @@ mod gemini;
 mod generic;
 mod goose;
 mod history;
+pub mod hook;
 mod jsonl;
 mod launch;
 mod listening;

@@ -37,7 +37,7 @@ mod happening;
 mod idle;
 mod iteration;
 mod journalling;
-mod proof;
+pub(crate) mod proof;
 mod requests;
 pub(crate) mod settings;
 mod testing;

@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use backstop_core::decision::Decision;
 use backstop_core::document::canonical_json;
-use backstop_core::event::{Event, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind};
+use backstop_core::event::{
+    Event, EventKind, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind,
+    VerificationOutcome,
+};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -140,6 +143,24 @@ pub async fn emit(
     write(store, home, run, move |session| {
         session.refuse_if_supervised()?;
         session.add(event);
+        Ok(session.conclude())
+    })
+    .await
+}
+
+/// Takes in what happened together, and answers with the decision. Where the policy has a
+/// verification, a claim that the work is done counts only if that has just passed.
+pub async fn take_in(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    events: Vec<EventKind>,
+    proven: Option<VerificationOutcome>,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_supervised()?;
+        events.into_iter().for_each(|event| session.add(Event::new(event)));
+        session.refuse_claims(proven);
         Ok(session.conclude())
     })
     .await

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::terminal::Colour;
 
+mod hook;
 mod operate;
 mod replay;
 mod report;
@@ -12,6 +13,7 @@ mod store;
 mod tests;
 mod views;
 
+pub use hook::{HookArguments, HookCommand, HookInstallArguments};
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
@@ -23,6 +25,7 @@ pub use views::{
     ShownStatus, StateForm,
 };
 
+use hook::HOOK_EXAMPLES;
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
 use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
@@ -67,6 +70,9 @@ pub enum Command {
     /// End a run that a script reported to
     #[command(after_help = END_EXAMPLES)]
     End(EndArguments),
+    /// Answer an agent that calls backstop at every step, or have it do so
+    #[command(subcommand, after_help = HOOK_EXAMPLES)]
+    Hook(HookCommand),
     /// Stop a run
     #[command(after_help = STOP_EXAMPLES)]
     Stop(StopArguments),

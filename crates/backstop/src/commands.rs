@@ -11,6 +11,7 @@ mod completions;
 mod doctor;
 mod emit;
 mod end;
+mod hook;
 mod init;
 mod logs;
 mod look;
@@ -36,6 +37,7 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Begin(arguments) => begin::run(&arguments, terminal),
         Command::Emit(arguments) => emit::run(&arguments, terminal),
         Command::End(arguments) => end::run(&arguments, terminal),
+        Command::Hook(command) => hook::run(&command, terminal),
         Command::Stop(arguments) => stop::run(&arguments, terminal),
         Command::Pause(arguments) => pause::run(&arguments, terminal),
         Command::Raise(arguments) => raise::run(&arguments, terminal),

@@ -189,11 +189,16 @@ pub fn piped(waiting: impl FnOnce()) -> io::Result<Option<Vec<u8>>> {
 /// `backstop.toml` in the working directory or the nearest one above.
 pub fn nearest_policy() -> Option<String> {
     let here = std::env::current_dir().ok()?;
-    // A link that leads nowhere is a policy that can't be read, not the absence of one.
-    let is_policy = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
-    let found = here.ancestors().map(|folder| folder.join(POLICY_FILE)).find(is_policy)?;
+    let found = policy_above(&here)?;
     let shown = found.strip_prefix(&here).unwrap_or(&found);
     Some(shown.to_string_lossy().into_owned())
+}
+
+/// `backstop.toml` in a directory or the nearest one above.
+pub fn policy_above(folder: &Path) -> Option<PathBuf> {
+    // A link that leads nowhere is a policy that can't be read, not the absence of one.
+    let is_policy = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    folder.ancestors().map(|folder| folder.join(POLICY_FILE)).find(is_policy)
 }
 
 /// The name of a project's policy.

@@ -9,7 +9,7 @@ use super::wire::Text;
 use crate::excerpt;
 
 /// A tool and its arguments with sorted keys and without blanks: equal for equal calls.
-pub(super) fn signature(tool: &str, input: Option<&RawValue>) -> String {
+pub(crate) fn signature(tool: &str, input: Option<&RawValue>) -> String {
     let mut signature = String::from(tool);
     if let Some(input) = input {
         signature.push(' ');

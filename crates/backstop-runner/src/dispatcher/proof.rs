@@ -6,6 +6,7 @@ use std::time::Duration;
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::event::{Note, VerificationOutcome};
+use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
 
 use tokio::sync::oneshot;
@@ -26,7 +27,7 @@ impl Dispatcher {
     /// Decides, and refuses claims that were not proven. The decision is journalled.
     pub(super) fn judge(&mut self, proven: Option<VerificationOutcome>) -> Decision {
         let mut decision = self.engine.poll_decision(self.clock.now());
-        while let Some(rule) = self.unproven(&decision, proven) {
+        while let Some(rule) = unproven(self.engine.policy(), &decision, proven) {
             let detail = format!("{}: the verification did not pass", decision.message);
             self.note(Note::ClaimRefused, detail);
             self.engine.refuse_claim(rule);
@@ -53,20 +54,6 @@ impl Dispatcher {
             self.meters_noted = true;
             self.remark(&Remark::Warning(silent.join("; ")));
         }
-    }
-
-    /// The rule whose claim must be refused.
-    fn unproven(&self, decision: &Decision, proven: Option<VerificationOutcome>) -> Option<usize> {
-        let wanted = self.engine.policy().settings.verify.is_some();
-        if decision.verdict != Verdict::Complete
-            || !wanted
-            || proven == Some(VerificationOutcome::Passed)
-        {
-            return None;
-        }
-        let index = decision.rule.as_ref()?.index;
-        let rule = self.engine.policy().all_rules().nth(index)?;
-        can_be_said(&rule.when).then_some(index)
     }
 
     /// Runs the verification; none where there is none, or where the run is being ended at once.
@@ -134,6 +121,21 @@ impl Dispatcher {
             }
         }
     }
+}
+
+/// The rule whose claim must be refused.
+pub(crate) fn unproven(
+    policy: &Policy,
+    decision: &Decision,
+    proven: Option<VerificationOutcome>,
+) -> Option<usize> {
+    let is_proven = proven == Some(VerificationOutcome::Passed);
+    if decision.verdict != Verdict::Complete || policy.settings.verify.is_none() || is_proven {
+        return None;
+    }
+    let index = decision.rule.as_ref()?.index;
+    let rule = policy.all_rules().nth(index)?;
+    can_be_said(&rule.when).then_some(index)
 }
 
 fn words(outcome: VerificationOutcome) -> &'static str {

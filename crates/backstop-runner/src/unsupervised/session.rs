@@ -4,7 +4,7 @@
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, Halted};
+use backstop_core::event::{Event, Halted, Note, Noted, VerificationOutcome};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -16,6 +16,7 @@ use backstop_store::{
 use serde_json::Value as Json;
 
 use super::{Outcome, UnsupervisedError};
+use crate::dispatcher::proof::unproven;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
 use crate::socket::Answer;
@@ -80,6 +81,23 @@ impl Session {
     /// What the policy says now.
     pub(super) fn decision(&mut self) -> Decision {
         self.engine.poll_decision(self.engine.moment(self.now))
+    }
+
+    /// Claims that the work is done are as if their rules had not fired, unless they are proven.
+    pub(super) fn refuse_claims(&mut self, proven: Option<VerificationOutcome>) {
+        if self.is_halted() {
+            return;
+        }
+        let mut decision = self.decision();
+        while let Some(rule) = unproven(self.engine.policy(), &decision, proven) {
+            // Only what was put to the test is worth a note.
+            if proven.is_some() {
+                let detail = format!("{}: the verification did not pass", decision.message);
+                self.add(Event::new(Noted { what: Note::ClaimRefused, detail }));
+            }
+            self.engine.refuse_claim(rule);
+            decision = self.decision();
+        }
     }
 
     /// Decides, journals a decision that differs from the one before, and halts the run if it says

@@ -43,14 +43,14 @@ pub fn run(arguments: &EmitArguments, terminal: &mut Terminal) -> Result<u8, Err
             }
         },
     };
-    let mut way = Way::open(&told)?;
+    let mut way = Way::open(told.run.as_deref(), &told.store)?;
     let answer = way.emit(&event, terminal)?;
     told.show(&answer, terminal)
 }
 
 /// Reports every line of standard input. The last decision counts.
 fn emit_lines(told: &Told, terminal: &mut Terminal) -> Result<u8, Error> {
-    let mut way = Way::open(told)?;
+    let mut way = Way::open(told.run.as_deref(), &told.store)?;
     let mut code = exit_code::OK;
     for (number, line) in (1..).zip(input::lines(input::STDIN)?.split(b'\n')) {
         let unreadable = |source| Error::NoInput { path: input::STDIN.to_owned(), source };
@@ -112,7 +112,7 @@ fn line(answer: &Answer) -> String {
 }
 
 /// How a run is reached.
-enum Way {
+pub(super) enum Way {
     /// By the socket of its supervisor.
     Socket(Box<Client>),
     /// By its supervisor's inbox.
@@ -122,9 +122,10 @@ enum Way {
 }
 
 impl Way {
-    fn open(told: &Told) -> Result<Self, Error> {
+    /// Finds the run that was named, else the one that this process is part of.
+    pub(super) fn open(named: Option<&str>, store: &StoreArguments) -> Result<Self, Error> {
         let surrounding = std::env::var(RUN_ID).ok();
-        let is_part = match (&told.run, &surrounding) {
+        let is_part = match (named, &surrounding) {
             (None, _) => true,
             (Some(named), Some(own)) => is_beginning(named, own),
             (Some(_), None) => false,
@@ -132,20 +133,20 @@ impl Way {
         if let Some(socket) = std::env::var_os(SOCKET).filter(|_| is_part) {
             match Client::report_to(Path::new(&socket)) {
                 Ok(client) => return Ok(Self::Socket(Box::new(client))),
-                Err(error) if surrounding.is_none() && told.run.is_none() => {
+                Err(error) if surrounding.is_none() && named.is_none() => {
                     return Err(from_client(error));
                 }
                 // The run may have got another supervisor since; the store knows.
                 Err(_) => {}
             }
         }
-        let Some(named) = told.run.clone().or(surrounding) else {
+        let Some(named) = named.map(str::to_owned).or(surrounding) else {
             return Err(Error::Usage(format!(
                 "which run is this about?\n\nhint: name it with --run, or set {RUN_ID}; \
                  a supervised command has {SOCKET} already"
             )));
         };
-        let opened = Opened::new(&told.store)?;
+        let opened = Opened::new(store)?;
         let run = opened.run(&named)?;
         if !opened.is_supervised(&run)? {
             return Ok(Self::Store(opened, run));
@@ -157,7 +158,15 @@ impl Way {
         }
     }
 
-    fn emit(&mut self, event: &Event, terminal: &mut Terminal) -> Result<Answer, Error> {
+    /// The decision as it is, where somebody can be asked for it.
+    pub(super) fn decision(&mut self) -> Result<Option<Answer>, Error> {
+        match self {
+            Self::Socket(client) => client.decision().map(Some).map_err(from_client),
+            Self::Inbox(..) | Self::Store(..) => Ok(None),
+        }
+    }
+
+    pub(super) fn emit(&mut self, event: &Event, terminal: &mut Terminal) -> Result<Answer, Error> {
         match self {
             Self::Socket(client) => client.event(event).map_err(from_client),
             Self::Inbox(opened, run) => {

@@ -1,0 +1,39 @@
+//! The files that a tool is about to write.
+
+use serde_json::Value;
+
+use super::HookInput;
+use crate::fields::text;
+
+/// The paths that a call names as what it writes, as the agent wrote them. Commands are not looked
+/// through: what they write shows only afterwards.
+pub fn targets(input: &HookInput) -> Vec<&str> {
+    let arguments = input.tool_input();
+    let mut paths: Vec<&str> = match input.tool_name() {
+        "Edit" | "Write" | "MultiEdit" | "Update" => path(arguments, "file_path"),
+        "NotebookEdit" => path(arguments, "notebook_path").or_else(|| path(arguments, "file_path")),
+        "apply_patch" => return patched(arguments),
+        _ => None,
+    }
+    .into_iter()
+    .collect();
+    paths.retain(|path| !path.is_empty());
+    paths
+}
+
+fn path<'v>(arguments: &'v Value, key: &str) -> Option<&'v str> {
+    text(arguments, key)
+}
+
+/// The files that a patch of Codex names.
+fn patched(arguments: &Value) -> Vec<&str> {
+    let patch = ["command", "input", "patch"].iter().find_map(|key| text(arguments, key));
+    let patch = patch.or_else(|| arguments.as_str()).unwrap_or_default();
+    let named = patch.lines().filter_map(|line| {
+        HEADS.iter().find_map(|head| line.trim_start().strip_prefix(head)).map(str::trim)
+    });
+    named.filter(|path| !path.is_empty()).take(MOST_FILES).collect()
+}
+
+const HEADS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
+const MOST_FILES: usize = 1000;

@@ -1,0 +1,315 @@
+//! A session that nobody supervises: a run of its own, which its hooks write.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use backstop_adapters::hook::{Act, Answer, HookEvent, guarded, targets};
+use backstop_core::event::{EventKind, IterationFinished, IterationStarted, Note, Noted};
+use backstop_core::policy::Policy;
+use backstop_core::state::RunStatus;
+use backstop_core::time::millis;
+use backstop_core::verdict::Verdict;
+use backstop_runner::clock::wall_time;
+use backstop_runner::launch::Launch;
+use backstop_runner::loading;
+use backstop_runner::unsupervised::{self, Outcome, PinnedPolicy};
+use backstop_store::{Run, RunFilter};
+
+use super::failure::{self, Failure};
+use super::session::{Notes, Place, Session};
+use super::world::World;
+use super::{Hook, halted, stopping, transcripts, tree_path};
+use crate::error::Error;
+use crate::input;
+use crate::store::{Opened, caller};
+
+/// Takes in what the agent tells, and decides.
+pub fn judge(hook: &Hook<'_>) -> Result<Answer, Failure> {
+    if hook.input.session().is_empty() {
+        let message = "the input has no `session_id`".to_owned();
+        return Err(Error::BadData { place: "<stdin>".to_owned(), message }.into());
+    }
+    let opened = Opened::new(&hook.arguments.store)?;
+    let place = Place::new(&opened.home, hook.agent, hook.input.session());
+    let own = OwnRun { hook, opened, place };
+    let run = own.attach()?;
+    match hook.event {
+        HookEvent::SessionStart => own.session_start(&run),
+        HookEvent::UserPromptSubmit => own.prompt(&run),
+        HookEvent::PreToolUse => own.before_tool(&run),
+        HookEvent::Stop => stopping::judge(&own, &run),
+        HookEvent::SessionEnd => own.session_end(&run),
+        _ => own.report(&run),
+    }
+}
+
+/// The run of a session.
+pub struct OwnRun<'a> {
+    pub hook: &'a Hook<'a>,
+    pub opened: Opened,
+    pub place: Place,
+}
+
+impl OwnRun<'_> {
+    /// The session's run; one is begun where there is none, or where the last one is complete and
+    /// somebody wants more.
+    fn attach(&self) -> Result<Run, Failure> {
+        if let Some(run) = self.noted(&self.place.peek())? {
+            return Ok(run);
+        }
+        let mut session = self.lock()?;
+        // Another hook may have been faster.
+        if let Some(run) = self.noted(&session.notes)? {
+            return Ok(run);
+        }
+        let known = match session.notes.run {
+            Some(_) => None,
+            None => self.labelled()?,
+        };
+        let run = match known {
+            Some(run) => run,
+            None => self.begin()?,
+        };
+        let is_new = session.notes.transcripts.is_empty();
+        if is_new && matches!(self.hook.input.source(), "resume" | "fork") {
+            transcripts::skip(self.hook, &mut session.notes);
+        }
+        let Notes { transcripts, model, .. } = std::mem::take(&mut session.notes);
+        session.notes = Notes { run: Some(run.id), transcripts, model, ..Notes::default() };
+        self.save(&session)?;
+        self.place.tidy();
+        Ok(run)
+    }
+
+    /// The run that the notes name, if it is the one to go on with.
+    fn noted(&self, notes: &Notes) -> Result<Option<Run>, Failure> {
+        let Some(id) = notes.run else { return Ok(None) };
+        let run = self.opened.wait(self.opened.store.run_fetch(id))?;
+        let wants_more =
+            matches!(self.hook.event, HookEvent::SessionStart | HookEvent::UserPromptSubmit);
+        Ok(run.filter(|run| !(wants_more && run.status == RunStatus::Completed)))
+    }
+
+    /// The session's run by its labels, should the notes be lost.
+    fn labelled(&self) -> Result<Option<Run>, Failure> {
+        let filter = RunFilter { labels: self.labels(), limit: Some(1), ..RunFilter::default() };
+        let found = self.opened.wait(self.opened.store.run_list(&filter))?;
+        Ok(found.into_iter().find(|run| run.status != RunStatus::Completed && !run.supervised))
+    }
+
+    fn begin(&self) -> Result<Run, Failure> {
+        let hook = self.hook;
+        let named = failure::named(hook.arguments.policy.as_deref(), &hook.cwd());
+        let source = match input::policy(Some(&named)) {
+            Ok(Ok(source)) => source,
+            Ok(Err(refused)) => return Err(Failure::Policy(refused.render(false))),
+            Err(error) => return Err(Failure::Policy(error.to_string())),
+        };
+        let pinned = PinnedPolicy {
+            policy: source.loaded.policy,
+            text: source.text,
+            name: source.name,
+            put_by: caller(),
+        };
+        let launch = Launch { cwd: hook.cwd(), labels: self.labels(), ..Launch::default() };
+        let (store, home) = (&*self.opened.store, &self.opened.home);
+        let id = self.opened.wait(unsupervised::begin(store, home, &pinned, &launch))?;
+        let run = self.opened.wait(store.run_fetch(id))?;
+        let run = run.ok_or(backstop_store::StoreError::NoRun(id))?;
+        World::new(&self.opened, &run, &pinned.policy).first_look();
+        Ok(run)
+    }
+
+    fn labels(&self) -> BTreeMap<String, String> {
+        let session: String = self.hook.input.session().chars().take(LONGEST_LABEL).collect();
+        let labels = [("agent", self.hook.agent.name().to_owned()), ("session", session)];
+        labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn session_start(&self, run: &Run) -> Result<Answer, Failure> {
+        let model = self.hook.input.model();
+        if !model.is_empty() {
+            let mut session = self.lock()?;
+            model.clone_into(&mut session.notes.model);
+            self.save(&session)?;
+        }
+        let act = is_blocked(run.status).then(|| stored_halt(run)).unwrap_or_default();
+        let notice = match &act {
+            Act::Halt(why) => Some(why.clone()),
+            _ => None,
+        };
+        Ok(Answer { act, notice })
+    }
+
+    fn prompt(&self, run: &Run) -> Result<Answer, Failure> {
+        if is_blocked(run.status) {
+            return Ok(stored_halt(run).into());
+        }
+        let mut session = self.lock()?;
+        // A turn that a person broke off has no end of its own, and did not fail.
+        let mut events = self.turn_ended(&mut session.notes, 0);
+        events.extend(self.hook.input.events(self.hook.agent, &self.hook.moment()));
+        events.extend(turn_started(&mut session.notes));
+        (session.notes.sent_back, session.notes.acted) = (0, false);
+        let outcome = self.take_in(run, events, None)?;
+        self.save(&session)?;
+        Ok(answer_of(run, &outcome))
+    }
+
+    fn before_tool(&self, run: &Run) -> Result<Answer, Failure> {
+        if is_blocked(run.status) {
+            return Ok(stored_halt(run).into());
+        }
+        let mut loaded = self.opened.wait(loading::load(&*self.opened.store, run.id))?;
+        let moment = loaded.engine.moment(wall_time());
+        let verdict = loaded.engine.decide(moment).verdict;
+        // Time alone may have decided since the last hook.
+        if run.status != RunStatus::Completed && is_blocked(RunStatus::after(verdict)) {
+            let outcome = self.take_in(run, Vec::new(), None)?;
+            return Ok(answer_of(run, &outcome));
+        }
+        let cwd = self.hook.cwd();
+        let Some(why) = refused(self.hook, loaded.engine.policy(), Path::new(&run.cwd), &cwd)
+        else {
+            return Ok(Answer::default());
+        };
+        let noted = Noted { what: Note::Refused, detail: why.clone() };
+        self.take_in(run, vec![noted.into()], None)?;
+        Ok(Act::Deny(why).into())
+    }
+
+    /// What needs no judgement but the policy's.
+    fn report(&self, run: &Run) -> Result<Answer, Failure> {
+        let (hook, event) = (self.hook, self.hook.event);
+        let policy = self.policy(run)?;
+        let mut session = self.lock()?;
+        let mut events = Vec::new();
+        if matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure) {
+            events.extend(turn_started(&mut session.notes));
+            session.notes.acted = true;
+        }
+        events.extend(hook.input.events(hook.agent, &hook.moment()));
+        events.extend(transcripts::news(hook, &policy, &mut session.notes));
+        if event == HookEvent::StopFailure {
+            events.extend(turn_started(&mut session.notes));
+            events.extend(self.turn_ended(&mut session.notes, 1));
+        }
+        if events.is_empty() {
+            return Ok(Answer::default());
+        }
+        let outcome = self.take_in(run, events, None)?;
+        self.save(&session)?;
+        match event {
+            HookEvent::SubagentStop | HookEvent::StopFailure => Ok(Answer::default()),
+            _ => Ok(answer_of(run, &outcome)),
+        }
+    }
+
+    fn session_end(&self, run: &Run) -> Result<Answer, Failure> {
+        let policy = self.policy(run)?;
+        let mut session = self.lock()?;
+        let mut events = transcripts::news(self.hook, &policy, &mut session.notes);
+        events.extend(self.turn_ended(&mut session.notes, 0));
+        if !events.is_empty() {
+            self.take_in(run, events, None)?;
+        }
+        let (store, home) = (&*self.opened.store, &self.opened.home);
+        self.opened.wait(unsupervised::end(store, home, run.id, caller()))?;
+        self.save(&session)?;
+        Ok(Answer::default())
+    }
+
+    pub fn policy(&self, run: &Run) -> Result<Policy, Failure> {
+        Ok(self.opened.policy(run)?)
+    }
+
+    pub fn lock(&self) -> Result<Session, Failure> {
+        Ok(Session::lock(&self.place).map_err(Error::from)?)
+    }
+
+    pub fn save(&self, session: &Session) -> Result<(), Failure> {
+        Ok(session.save().map_err(Error::from)?)
+    }
+
+    pub fn take_in(
+        &self,
+        run: &Run,
+        events: Vec<EventKind>,
+        proven: Option<backstop_core::event::VerificationOutcome>,
+    ) -> Result<Outcome, Failure> {
+        let (store, home) = (&*self.opened.store, &self.opened.home);
+        let taken = unsupervised::take_in(store, home, run.id, events, proven);
+        Ok(self.opened.wait(taken)?)
+    }
+
+    /// The turn that is under way is over.
+    pub fn turn_ended(&self, notes: &mut Notes, exit_code: i32) -> Vec<EventKind> {
+        let Some(since) = notes.turn_since.take() else { return Vec::new() };
+        let ended = IterationFinished {
+            iteration: Some(notes.iteration),
+            exit_code: Some(exit_code),
+            duration_ms: millis(wall_time().since(since)),
+            ..IterationFinished::default()
+        };
+        vec![ended.into()]
+    }
+}
+
+/// A turn begins, unless one is under way.
+pub fn turn_started(notes: &mut Notes) -> Option<EventKind> {
+    if notes.turn_since.is_some() {
+        return None;
+    }
+    notes.turn_since = Some(wall_time());
+    notes.iteration += 1;
+    Some(IterationStarted { iteration: Some(notes.iteration) }.into())
+}
+
+/// Why a tool may not write what it names.
+pub fn refused(hook: &Hook<'_>, policy: &Policy, root: &Path, cwd: &Path) -> Option<String> {
+    let guards = policy.settings.guards.as_ref()?;
+    targets(hook.input).into_iter().find_map(|named| {
+        let path = tree_path::within(root, cwd, named)?;
+        let guarded = guarded(guards, &path)?;
+        Some(format!("backstop: `{path}` may not be written: {}", guarded.why))
+    })
+}
+
+/// What is answered where no answer of the decision's own is wanted: nothing, unless the run ended.
+/// A run that is complete ends when the agent stops, and not in the middle of its last words.
+fn answer_of(run: &Run, outcome: &Outcome) -> Answer {
+    if is_blocked(outcome.state.run_status) {
+        halt_of(run, outcome).into()
+    } else {
+        Answer::default()
+    }
+}
+
+/// Why the run has just ended, or had ended before.
+pub fn halt_of(run: &Run, outcome: &Outcome) -> Act {
+    let reason = outcome.state.stop_reason.as_ref();
+    let code = reason.map(|reason| reason.code.as_str()).or(outcome.answer.reason());
+    let message = reason.map_or(outcome.answer.message(), |reason| reason.message.as_str());
+    if outcome.state.run_status == RunStatus::Completed {
+        return Act::Halt(format!("backstop: run {} is complete: {message}", run.id));
+    }
+    halted(run.id.as_str(), code, message)
+}
+
+fn stored_halt(run: &Run) -> Act {
+    let field = |path: &str| run.state.pointer(path).and_then(serde_json::Value::as_str);
+    let message = field("/stop_reason/message").unwrap_or("it has ended");
+    halted(run.id.as_str(), field("/stop_reason/code"), message)
+}
+
+/// Whether an agent may do nothing more for a run.
+fn is_blocked(status: RunStatus) -> bool {
+    status.is_halted() && status != RunStatus::Completed
+}
+
+/// Whether a verdict ends what the agent does now.
+pub fn ends_now(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Stop | Verdict::Kill | Verdict::Fail | Verdict::Hold)
+}
+
+const LONGEST_LABEL: usize = 200;

@@ -1,0 +1,158 @@
+//! The agent wants to stop: may it, must it, or is something still missing?
+
+use backstop_adapters::hook::{Act, Answer, markers, matches};
+use backstop_core::condition::Condition;
+use backstop_core::event::{Event, EventKind, IterationFinished, Verification};
+use backstop_core::policy::Policy;
+use backstop_core::verdict::Verdict;
+use backstop_runner::clock::wall_time;
+use backstop_runner::loading::{self, Loaded};
+use backstop_runner::unsupervised::Outcome;
+use backstop_store::Run;
+use serde_json::Value as Json;
+
+use super::failure::Failure;
+use super::own_run::{OwnRun, halt_of, turn_started};
+use super::session::Notes;
+use super::transcripts;
+use super::world::World;
+
+pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
+    let hook = own.hook;
+    let message = hook.input.last_message();
+    let loaded = own.opened.wait(loading::load(&*own.opened.store, run.id))?;
+    let policy = loaded.engine.policy().clone();
+    let is_over = run.status.is_halted();
+    // Scripts and the verification take their time, so other hooks are not made to wait for them.
+    let mut seen: Vec<EventKind> = Vec::new();
+    let mut verification = None;
+    if !is_over {
+        let world = World::new(&own.opened, run, &policy);
+        seen.extend(matches(&policy, message).into_iter().map(EventKind::from));
+        seen.extend(markers(&policy, message).into_iter().map(EventKind::from));
+        seen.extend(world.look());
+        if policy.settings.verify.is_some() && claims_completion(loaded, &seen) {
+            verification = world.verify();
+        }
+    }
+    let mut session = own.lock()?;
+    let mut events: Vec<EventKind> = turn_started(&mut session.notes).into_iter().collect();
+    events.extend(hook.input.events(hook.agent, &hook.moment()));
+    events.extend(transcripts::news(hook, &policy, &mut session.notes));
+    events.extend(seen.iter().cloned());
+    events.extend(verification.clone().map(EventKind::from));
+    events.extend(own.turn_ended(&mut session.notes, 0));
+    let proven = verification.as_ref().map(|verification| verification.outcome);
+    let outcome = own.take_in(run, events, proven)?;
+    let answer = if outcome.state.run_status.is_halted() {
+        // Another hook may want to keep the agent at it; this is the one answer that it can't undo.
+        halt_of(run, &outcome).into()
+    } else {
+        let missing = missing(&policy, &outcome, &seen, verification.as_ref());
+        send_back(own, &policy, &mut session.notes, missing)
+    };
+    own.save(&session)?;
+    Ok(answer)
+}
+
+/// Whether the policy would call the work done, if that were all it took.
+fn claims_completion(loaded: Loaded, seen: &[EventKind]) -> bool {
+    let (mut engine, now) = (loaded.engine, wall_time());
+    let ended = IterationFinished { exit_code: Some(0), ..IterationFinished::default() };
+    for event in seen.iter().cloned().chain([ended.into()]) {
+        engine.handle_event(&Event { at: Some(now), ..Event::new(event) }, now);
+    }
+    let moment = engine.moment(now);
+    engine.decide(moment).verdict == Verdict::Complete
+}
+
+/// Lets the agent stop, or sends it back to what is missing. It is not sent back without end, not
+/// for what it did nothing about the last time, and not while others work for it.
+fn send_back(
+    own: &OwnRun<'_>,
+    policy: &Policy,
+    notes: &mut Notes,
+    missing: Option<String>,
+) -> Answer {
+    let Some(missing) = missing else { return Answer::default() };
+    let input = own.hook.input;
+    let given_up = input.was_sent_back() && !notes.acted;
+    if notes.sent_back >= most_blocks(policy) || given_up {
+        let notice = format!(
+            "backstop lets the agent stop after sending it back {} in a row. {missing}",
+            times(notes.sent_back)
+        );
+        return Answer { act: Act::Nothing, notice: Some(notice) };
+    }
+    if input.waits_for_others() {
+        return Answer::default();
+    }
+    notes.sent_back += 1;
+    notes.acted = false;
+    Act::SendBack(format!(
+        "{missing} Go on until that is so. If you can't, say what stops you and stop again."
+    ))
+    .into()
+}
+
+/// What the policy still waits for to call the work done; nothing where it waits for nothing.
+fn missing(
+    policy: &Policy,
+    outcome: &Outcome,
+    seen: &[EventKind],
+    verification: Option<&Verification>,
+) -> Option<String> {
+    let progress = outcome.answer.get("progress").and_then(Json::as_array);
+    let note = |index: usize| {
+        let entries = progress?.iter();
+        let mut of_rule = entries
+            .filter(|entry| entry.get("rule").and_then(Json::as_u64) == u64::try_from(index).ok());
+        of_rule.next()?.get("note")?.as_str()
+    };
+    let waited_for: Vec<&str> = policy
+        .all_rules()
+        .enumerate()
+        .filter(|(_, rule)| rule.then == Verdict::Complete && !rule.shadow)
+        .filter(|(_, rule)| can_come_true(&rule.when, seen))
+        .filter_map(|(index, _)| note(index))
+        .filter(|note| !note.is_empty())
+        .collect();
+    if waited_for.is_empty() {
+        return None;
+    }
+    if let Some(verification) = verification {
+        let detail = verification.detail.as_deref().unwrap_or("it did not pass");
+        return Some(format!("The work is not done yet: the verification failed: {detail}\n"));
+    }
+    Some(format!("The work is not done yet: {}.", waited_for.join("; or ")))
+}
+
+/// Whether anybody looks at what a condition is about, so that the agent's work can make it true.
+fn can_come_true(when: &Condition, seen: &[EventKind]) -> bool {
+    match when {
+        Condition::FileCreated(_)
+        | Condition::FileContains(_)
+        | Condition::CustomScript(_)
+        | Condition::OutputPattern(_) => true,
+        Condition::TasksDone(_) => seen.iter().any(|event| matches!(event, EventKind::Tasks(_))),
+        Condition::All(parts) => parts.iter().all(|part| can_come_true(part, seen)),
+        Condition::Any(parts) => parts.iter().any(|part| can_come_true(part, seen)),
+        Condition::Not(part) => can_come_true(part, seen),
+        _ => false,
+    }
+}
+
+fn most_blocks(policy: &Policy) -> u64 {
+    let set = policy.settings.hooks.as_ref().and_then(|hooks| hooks.most_blocks);
+    set.map_or(DEFAULT_MOST_BLOCKS, |count| count.0)
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// Claude Code itself lets its agent go after 8.
+const DEFAULT_MOST_BLOCKS: u64 = 6;

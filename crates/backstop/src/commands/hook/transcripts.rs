@@ -1,0 +1,108 @@
+//! What the files of a session tell of tokens, read on from where they were left.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use backstop_adapters::hook::{HookEvent, Transcript, TranscriptReader};
+use backstop_adapters::{Price, Prices};
+use backstop_core::event::EventKind;
+use backstop_core::policy::Policy;
+
+use super::Hook;
+use super::session::Notes;
+
+/// What was used since the last hook. A file that can't be read tells nothing: where a limit wants
+/// to know, the policy holds the run for want of figures.
+pub fn news(hook: &Hook<'_>, policy: &Policy, notes: &mut Notes) -> Vec<EventKind> {
+    let main = read_on(hook, hook.input.transcript_path(), notes);
+    let mut events = main;
+    if hook.event == HookEvent::SubagentStop {
+        let others = read_on(hook, hook.input.agent_transcript_path(), notes);
+        // Another context than the main loop's.
+        events.extend(others.into_iter().filter(|event| !matches!(event, EventKind::Context(_))));
+    }
+    let prices = prices(policy);
+    for event in &mut events {
+        if let EventKind::Usage(usage) = event {
+            usage.cost_usd = prices.cost(usage.model.as_deref(), usage);
+        }
+    }
+    events
+}
+
+/// What a resumed session has used before was used without us. It is read all the same, so that
+/// running totals go on from there.
+pub fn skip(hook: &Hook<'_>, notes: &mut Notes) {
+    read_on(hook, hook.input.transcript_path(), notes);
+}
+
+fn read_on(hook: &Hook<'_>, path: &str, notes: &mut Notes) -> Vec<EventKind> {
+    if path.is_empty() || path.len() > LONGEST_PATH {
+        return Vec::new();
+    }
+    let known = notes.transcripts.get(path).cloned();
+    if known.is_none() && notes.transcripts.len() >= MOST_TRANSCRIPTS {
+        return Vec::new();
+    }
+    let mut state = known.unwrap_or_default();
+    let Some((file, length)) = open(&expanded(path)) else { return Vec::new() };
+    // A file that shrank was replaced; nothing in it is counted twice.
+    state.offset = state.offset.min(length);
+    let model = notes.model.clone();
+    let Some((state, events)) = read(hook, state, &model, file) else { return Vec::new() };
+    notes.transcripts.insert(path.to_owned(), state);
+    events
+}
+
+fn read(
+    hook: &Hook<'_>,
+    state: Transcript,
+    model: &str,
+    mut file: File,
+) -> Option<(Transcript, Vec<EventKind>)> {
+    file.seek(SeekFrom::Start(state.offset)).ok()?;
+    let mut reader = TranscriptReader::new(hook.agent, state, model, &hook.moment());
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Some(reader.finish()),
+            Ok(length) => reader.push(&buffer[..length]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Opens a file and nothing else: a pipe would be waited for.
+fn open(path: &Path) -> Option<(File, u64)> {
+    let data = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    Some((File::open(path).ok()?, data.len()))
+}
+
+/// Agents write their user's home as `~`.
+fn expanded(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.into(),
+    }
+}
+
+fn prices(policy: &Policy) -> Prices {
+    let table = policy.settings.prices.iter().flat_map(|table| &table.0);
+    let prices = table.map(|(model, price)| {
+        let price = Price {
+            input: price.input.0,
+            output: price.output.0,
+            cache_read: price.cache_read.map(|price| price.0),
+            cache_write: price.cache_write.map(|price| price.0),
+        };
+        (model.clone(), price)
+    });
+    // The policy has been checked for the same.
+    Prices::try_from(prices.collect::<std::collections::BTreeMap<_, _>>()).unwrap_or_default()
+}
+
+const LONGEST_PATH: usize = 4096;
+/// One for the session and one for each sub-agent; a session with more has counted enough.
+const MOST_TRANSCRIPTS: usize = 256;

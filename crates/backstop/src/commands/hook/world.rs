@@ -1,0 +1,88 @@
+//! What a supervisor would look at between two iterations: files, scripts, task lists, the tree.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use backstop_core::event::{EventKind, Progress, ProgressKind, Verification};
+use backstop_core::facts::Watch;
+use backstop_core::policy::Policy;
+use backstop_runner::probe::Probes;
+use backstop_runner::progress::ProgressSources;
+use backstop_runner::tree::Tree;
+use backstop_runner::verify;
+use backstop_store::Run;
+
+use crate::store::Opened;
+
+/// The surroundings of a run.
+pub struct World<'a> {
+    opened: &'a Opened,
+    run: &'a Run,
+    policy: &'a Policy,
+}
+
+impl<'a> World<'a> {
+    pub fn new(opened: &'a Opened, run: &'a Run, policy: &'a Policy) -> Self {
+        Self { opened, run, policy }
+    }
+
+    /// Before the first turn: what is there now is none of the agent's doing.
+    pub fn first_look(&self) {
+        if self.reads_progress() {
+            self.opened.wait(self.progress());
+        }
+    }
+
+    /// After a turn: the answers to all that the policy asks.
+    pub fn look(&self) -> Vec<EventKind> {
+        self.opened.wait(async {
+            let mut probes = Probes::new(self.policy.asked(), self.cwd(), self.tree());
+            let answers = probes.ask_all().await;
+            let mut events: Vec<_> = answers.into_iter().map(EventKind::from).collect();
+            if self.reads_progress() {
+                events.extend(self.progress().await);
+            }
+            events
+        })
+    }
+
+    /// Runs the verification, if there is one.
+    pub fn verify(&self) -> Option<Verification> {
+        let settings = self.policy.settings.verify.as_ref()?;
+        let tree = self.tree();
+        let verified =
+            verify::verify(settings, &tree, self.cwd(), &[], std::future::pending::<()>());
+        self.opened.wait(verified)
+    }
+
+    /// The task list, and whether the tree is in a state in which it has never been in this run.
+    /// Hooks do not live long enough to compare two looks, but what was seen is kept in a file, and
+    /// a new state makes it longer.
+    async fn progress(&self) -> Vec<EventKind> {
+        let seen = self.opened.home.run(self.run.id).seen_trees();
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+        let before = length(&seen);
+        let settings = self.policy.settings.progress.as_ref();
+        let mut sources =
+            ProgressSources::begin(settings, true, self.cwd(), seen.clone(), self.tree()).await;
+        let mut events = sources.baseline().await;
+        if before > 0 && length(&seen) > before {
+            events.push(Progress { kind: ProgressKind::Tree, note: None }.into());
+        }
+        events
+    }
+
+    fn reads_progress(&self) -> bool {
+        self.policy.settings.progress.is_some()
+            || self.policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
+    }
+
+    /// What is started here ends with the hook, or by its own time limit.
+    fn tree(&self) -> Rc<Tree> {
+        Rc::new(Tree::of_groups(self.run.id))
+    }
+
+    fn cwd(&self) -> &Path {
+        Path::new(&self.run.cwd)
+    }
+}

@@ -240,7 +240,7 @@ impl HookInput {
             return Vec::new();
         }
         let signature = excerpt(words).into_owned();
-        vec![Action { signature, kind: kind.to_owned(), result_signature: None }.into()]
+        vec![Action { signature, kind: kind.to_owned(), ..Action::default() }.into()]
     }
 
     fn text(&self, key: &str) -> &str {

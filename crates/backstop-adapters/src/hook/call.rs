@@ -24,6 +24,7 @@ pub(super) fn action(input: &HookInput, agent: HookAgent) -> Option<Action> {
                 signature: arguments::signature(tool, raw.as_deref()),
                 kind: "action".to_owned(),
                 result_signature: Some(claude_result(input)),
+                failed: input.event() == HookEvent::PostToolUseFailure,
             })
         }
         HookAgent::Codex => {

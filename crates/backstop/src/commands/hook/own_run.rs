@@ -133,7 +133,7 @@ impl OwnRun<'_> {
             model.clone_into(&mut session.notes.model);
             self.save(&session)?;
         }
-        let act = is_blocked(run.status).then(|| stored_halt(run)).unwrap_or_default();
+        let act = if is_blocked(run.status) { stored_halt(run) } else { Default::default() };
         let notice = match &act {
             Act::Halt(why) => Some(why.clone()),
             _ => None,

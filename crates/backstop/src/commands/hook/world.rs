@@ -52,7 +52,7 @@ impl<'a> World<'a> {
         let tree = self.tree();
         let verified =
             verify::verify(settings, &tree, self.cwd(), &[], std::future::pending::<()>());
-        self.opened.wait(verified)
+        self.opened.wait(verified).map(|verified| verified.verification)
     }
 
     /// The task list, and whether the tree is in a state in which it has never been in this run.

@@ -121,7 +121,7 @@ impl Replayed {
         .collect();
         let words = if kinds.is_empty() { "none".to_owned() } else { kinds.join(" · ") };
         let mut text = row("errors", &words);
-        let groups: Vec<_> = errors.chunk_by(|one, next| is_same_error(one, next)).collect();
+        let groups: Vec<_> = errors.chunk_by(is_same_error).collect();
         for group in groups.iter().take(MOST_SHOWN) {
             text.push_str(&hanging(&" ".repeat(ROW), &error_entry(group)));
         }

@@ -351,16 +351,17 @@ async fn settle(
     result.is_ok()
 }
 
-/// Those who were told often have the next event at hand. If they are let go first, they all share
-/// the next commit; otherwise the fastest of them would get one of its own, and the others would
-/// wait for two. Others' processes need a moment for it, and timers are too coarse for that moment.
+/// Those who were told often have the next event at hand. If half of them are let go first, they
+/// share the next commit, and the others come while the disk is busy with it; otherwise the fastest
+/// of them would get one of its own. Others' processes need a moment for it, and timers are too
+/// coarse for that moment.
 async fn gather(shared: &Shared, everybody: usize, patience: Duration) {
     let until = Instant::now() + patience.min(MOST_PATIENCE);
     loop {
         tokio::task::yield_now().await;
         let enough = {
             let queue = shared.queue();
-            queue.waiting.len() >= everybody || queue.closed || !queue.has_room()
+            2 * queue.waiting.len() >= everybody || queue.closed || !queue.has_room()
         };
         if enough || Instant::now() >= until {
             return;

@@ -250,12 +250,17 @@ fn compact(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok()
 }
 
-/// The settings without a `hooks` that holds nothing: an empty one may have been there before.
+/// The settings without events and a `hooks` that hold nothing: such may have been there before.
 fn without_empty_hooks(text: &str) -> Option<Json> {
     let mut value = compact(text)?;
     let object = value.as_object_mut()?;
-    if object.get("hooks").is_some_and(|hooks| hooks.as_object().is_some_and(|it| it.is_empty())) {
-        object.remove("hooks");
+    let mut is_empty = false;
+    if let Some(events) = object.get_mut("hooks").and_then(Json::as_object_mut) {
+        events.retain(|_, groups| groups.as_array().is_none_or(|groups| !groups.is_empty()));
+        is_empty = events.is_empty();
+    }
+    if is_empty {
+        object.shift_remove("hooks");
     }
     Some(value)
 }

@@ -54,17 +54,10 @@ fn what_is_there_stays_byte_for_byte() {
 fn taking_it_out_again_leaves_what_was_there() {
     for sample in SAMPLES {
         assert_eq!(without(&with(sample), Some(sample)), sample);
-        // Also when the copy is lost, but for an empty `hooks` that nobody misses.
+        // Also when the copy is lost, but for what was empty, which nobody misses.
         let undone = without(&with(sample), None);
         let undone = if undone.is_empty() { "{}".to_owned() } else { undone };
-        let same = |text: &str| {
-            let mut value = without_empty_hooks(text).unwrap();
-            if let Some(hooks) = value.get_mut("hooks").and_then(Json::as_object_mut) {
-                hooks.retain(|_, groups| groups.as_array().is_some_and(|list| !list.is_empty()));
-            }
-            without_empty_hooks(&value.to_string()).unwrap()
-        };
-        assert_eq!(same(&undone), same(sample), "{undone}");
+        assert_eq!(without_empty_hooks(&undone), without_empty_hooks(sample), "{undone}");
     }
 }
 

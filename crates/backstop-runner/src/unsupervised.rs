@@ -148,7 +148,8 @@ pub async fn emit(
     .await
 }
 
-/// Takes in what happened together, and answers with the decision. Where the policy has a
+/// Takes in what happened together, and answers with the decision; `state.json` follows when an
+/// iteration or the run has ended. Where the policy has a
 /// verification, a claim that the work is done counts only if that has just passed.
 pub async fn take_in(
     store: &dyn Store,
@@ -157,13 +158,19 @@ pub async fn take_in(
     events: Vec<EventKind>,
     proven: Option<VerificationOutcome>,
 ) -> Result<Outcome, UnsupervisedError> {
-    write(store, home, run, move |session| {
+    let ends = events.iter().any(|event| matches!(event, EventKind::IterationFinished(_)));
+    let mut outcome = transact(store, run, move |session| {
         session.refuse_if_supervised()?;
         events.into_iter().for_each(|event| session.add(Event::new(event)));
         session.refuse_claims(proven);
         Ok(session.conclude())
     })
-    .await
+    .await?;
+    // Whoever reports a step waits for the answer, and the file waits for the disk twice.
+    if ends || outcome.halted_now {
+        outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    }
+    Ok(outcome)
 }
 
 /// The script has done its work. What the policy says now stands; where it says nothing the run is
@@ -311,6 +318,17 @@ async fn write(
     run: RunId,
     act: impl FnOnce(&mut Session) -> Act + Send + 'static,
 ) -> Result<Outcome, UnsupervisedError> {
+    let mut outcome = transact(store, run, act).await?;
+    outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    Ok(outcome)
+}
+
+/// One immediate transaction.
+async fn transact(
+    store: &dyn Store,
+    run: RunId,
+    act: impl FnOnce(&mut Session) -> Act + Send + 'static,
+) -> Result<Outcome, UnsupervisedError> {
     let slot = Arc::new(Mutex::new(None));
     let inner = Arc::clone(&slot);
     let decide = move |start: Unsupervised| {
@@ -332,7 +350,6 @@ async fn write(
     if let Some(halting) = halting_decision(store, run, &outcome).await? {
         outcome.answer = halting;
     }
-    outcome.warnings.extend(state_file::replace(store, home, run).await?);
     Ok(outcome)
 }
 

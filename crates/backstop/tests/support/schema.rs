@@ -40,8 +40,8 @@ impl Validator<'_> {
             )
         };
         match keyword {
-            "$schema" | "$defs" | "$id" | "title" | "description" | "default" | "examples"
-            | "format" => None,
+            "$schema" | "$defs" | "definitions" | "$id" | "title" | "description" | "default"
+            | "examples" | "format" => None,
             "$ref" => {
                 let pointer = rule.as_str().and_then(|path| path.strip_prefix('#')).expect("local");
                 let target = self.root.pointer(pointer).expect("a definition");

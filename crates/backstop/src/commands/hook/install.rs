@@ -1,10 +1,108 @@
 //! `backstop hook install`: has an agent call backstop at every step.
 
+use std::fs;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use backstop_adapters::hook::HookAgent;
+use similar::TextDiff;
+
 use crate::args::HookInstallArguments;
 use crate::error::Error;
 use crate::exit_code;
 use crate::terminal::Terminal;
 
-pub fn run(_arguments: &HookInstallArguments, _terminal: &mut Terminal) -> Result<u8, Error> {
+mod program;
+mod replace;
+mod settings;
+
+use settings::Settings;
+
+pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let agent = arguments.agent.0;
+    let path = file(agent, arguments.user)?;
+    let old = read(&path)?;
+    let settings = Settings::new(&path, old.as_deref().unwrap_or_default());
+    let (new, deed) = if arguments.undo {
+        let kept = read(&replace::copy_of(&path))?;
+        (settings.without(agent, kept.as_deref())?, "no longer calls backstop")
+    } else {
+        let program = program::name()?;
+        let which = if program.is_on_path { "found on the PATH" } else { "not on the PATH" };
+        terminal.remark(&format!("program: {} ({which})", program.word));
+        (settings.with(agent, &program.word)?, "calls backstop at every step")
+    };
+    if old.as_deref().unwrap_or_default() == new {
+        writeln!(terminal.out, "nothing to do: {agent} {deed} already ({})", path.display())?;
+        return Ok(exit_code::OK);
+    }
+    show(&path, old.as_deref().unwrap_or_default(), &new, terminal)?;
+    if arguments.dry_run {
+        return Ok(exit_code::OK);
+    }
+    if !arguments.yes && !agreed(&path, terminal)? {
+        return Ok(exit_code::OK);
+    }
+    let cannot = |source| Error::CannotCreate { path: path.clone(), source };
+    if arguments.undo {
+        replace::undo(&path, &new).map_err(cannot)?;
+    } else {
+        replace::keeping(&path, old.as_deref(), &new).map_err(cannot)?;
+    }
+    writeln!(terminal.out, "wrote {}: {agent} {deed}", path.display())?;
     Ok(exit_code::OK)
+}
+
+/// The file in which an agent looks for hooks.
+fn file(agent: HookAgent, user: bool) -> Result<PathBuf, Error> {
+    let (variable, folder, name) = match agent {
+        HookAgent::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+        HookAgent::Codex => ("CODEX_HOME", ".codex", "hooks.json"),
+    };
+    if !user {
+        return Ok(Path::new(folder).join(name));
+    }
+    let named =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|at| at.is_absolute());
+    let folder = named(variable).or_else(|| named("HOME").map(|home| home.join(folder)));
+    folder.map(|folder| folder.join(name)).ok_or_else(|| {
+        Error::Usage("there is no home directory\n\nhint: --project needs none".to_owned())
+    })
+}
+
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    let unreadable = |source| Error::NoInput { path: path.display().to_string(), source };
+    match fs::read(path) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(unreadable(io::Error::other("it is not UTF-8"))),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+fn show(path: &Path, old: &str, new: &str, terminal: &mut Terminal) -> Result<(), Error> {
+    let name = path.display().to_string();
+    let diff = TextDiff::from_lines(old, new);
+    write!(terminal.out, "{}", diff.unified_diff().context_radius(3).header(&name, &name))?;
+    Ok(terminal.out.flush()?)
+}
+
+/// Asks whoever sits there. Where nobody does, nothing is written.
+fn agreed(path: &Path, terminal: &mut Terminal) -> Result<bool, Error> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() || !io::stderr().is_terminal() {
+        terminal.remark(&format!("{} was not written; --yes writes it", path.display()));
+        return Ok(false);
+    }
+    write!(terminal.err, "write {}? [y/N] ", path.display())?;
+    terminal.err.flush()?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    let agreed = matches!(answer.trim(), "y" | "Y" | "yes");
+    if !agreed {
+        terminal.remark("nothing was written");
+    }
+    Ok(agreed)
 }

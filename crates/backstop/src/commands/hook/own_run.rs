@@ -184,14 +184,14 @@ impl OwnRun<'_> {
         let policy = self.policy(run)?;
         let mut session = self.lock()?;
         let mut events = Vec::new();
-        if matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure) {
+        let is_call = matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure);
+        if is_call || event == HookEvent::StopFailure {
             events.extend(turn_started(&mut session.notes));
-            session.notes.acted = true;
+            session.notes.acted |= is_call;
         }
         events.extend(hook.input.events(hook.agent, &hook.moment()));
         events.extend(transcripts::news(hook, &policy, &mut session.notes));
         if event == HookEvent::StopFailure {
-            events.extend(turn_started(&mut session.notes));
             events.extend(self.turn_ended(&mut session.notes, 1));
         }
         if events.is_empty() {
@@ -296,14 +296,15 @@ pub fn halt_of(run: &Run, outcome: &Outcome) -> Act {
     halted(run.id.as_str(), code, message)
 }
 
-fn stored_halt(run: &Run) -> Act {
+/// Why a run had ended before.
+pub fn stored_halt(run: &Run) -> Act {
     let field = |path: &str| run.state.pointer(path).and_then(serde_json::Value::as_str);
     let message = field("/stop_reason/message").unwrap_or("it has ended");
     halted(run.id.as_str(), field("/stop_reason/code"), message)
 }
 
 /// Whether an agent may do nothing more for a run.
-fn is_blocked(status: RunStatus) -> bool {
+pub fn is_blocked(status: RunStatus) -> bool {
     status.is_halted() && status != RunStatus::Completed
 }
 

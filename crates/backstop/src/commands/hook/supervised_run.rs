@@ -10,7 +10,7 @@ use backstop_runner::socket::Answer as Decided;
 use backstop_store::Run;
 
 use super::failure::Failure;
-use super::own_run::{ends_now, refused};
+use super::own_run::{ends_now, is_blocked, refused, stored_halt};
 use super::session::{Place, Session};
 use super::{Hook, halted, transcripts};
 use crate::commands::emit::Way;
@@ -22,6 +22,13 @@ use crate::terminal::Terminal;
 /// the supervisor's affair, so it is never sent back to its work here.
 pub fn judge(hook: &Hook<'_>, run: &str, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let known = Known::find(hook, run);
+    let starts = matches!(hook.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
+    if let Some(Known { run, .. }) = &known
+        && starts
+        && is_blocked(run.status)
+    {
+        return Ok(stored_halt(run).into());
+    }
     if hook.event == HookEvent::PreToolUse
         && let Some(Known { run, policy, .. }) = &known
         && let Some(why) = refused(hook, policy, Path::new(&run.cwd), &hook.cwd())

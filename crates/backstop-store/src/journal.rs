@@ -351,17 +351,18 @@ async fn settle(
     result.is_ok()
 }
 
-/// Those who were told often have the next event at hand. If half of them are let go first, they
-/// share the next commit, and the others come while the disk is busy with it; otherwise the fastest
-/// of them would get one of its own. Others' processes need a moment for it, and timers are too
+/// Those who were told often have the next event at hand. If they are let go first, they share the
+/// next commit; otherwise the fastest of them would get one of its own. Of many, half will do: the
+/// others come while the disk is busy. Others' processes need a moment for it, and timers are too
 /// coarse for that moment.
 async fn gather(shared: &Shared, everybody: usize, patience: Duration) {
     let until = Instant::now() + patience.min(MOST_PATIENCE);
+    let wanted = if everybody > MANY { everybody / 2 } else { everybody };
     loop {
         tokio::task::yield_now().await;
         let enough = {
             let queue = shared.queue();
-            2 * queue.waiting.len() >= everybody || queue.closed || !queue.has_room()
+            queue.waiting.len() >= wanted || queue.closed || !queue.has_room()
         };
         if enough || Instant::now() >= until {
             return;
@@ -389,3 +390,6 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// How long is waited for company that is not there, at most.
 const MOST_PATIENCE: Duration = Duration::from_micros(300);
+
+/// More reporters than this keep the processor as busy as the disk.
+const MANY: usize = 16;

@@ -18,7 +18,21 @@ const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"one","mo
 fn people_read_figures_errors_and_where_it_would_have_ended() {
     let test = Test::new().file("session.jsonl", CLAUDE);
     let ended = test.run(["replay", "session.jsonl"]).exits(0);
-    insta::assert_snapshot!(ended.stdout, @"");
+    insta::assert_snapshot!(ended.stdout, @r"
+    session.jsonl
+      claude · failed · 2 launches · 2 actions
+
+      tokens     15 input · 90 output · 1.1k cache reads
+      cost       $0.75
+      errors     1 critical
+                 event 13 · critical: Credit balance is too low
+
+    ■ event 13 · iteration 2 · would fail: critical_failure — Error: Credit balance
+      is too low (and 1 more until event 14)
+
+    Under preset:default it would have ended after event 13, in iteration 2:
+    critical_failure (exit 13).
+    ");
     assert_eq!(ended.stderr, "");
 }
 
@@ -82,7 +96,7 @@ fn another_policy_decides_otherwise() {
     let reasons: Vec<_> = object["decisions"].as_array().unwrap().iter().collect();
     assert!(reasons.iter().any(|decision| decision["reason"] == "cost_limit"), "{reasons:?}");
     let saved = &object["would_end"]["saved"];
-    assert_eq!(saved["iterations"], 2);
+    assert_eq!(saved["iterations"], 1);
     assert_eq!(saved["cost_usd"], 0.75);
 }
 

@@ -25,8 +25,8 @@ fn another_policy_would_have_ended_a_run_earlier() {
     let end = &object["would_end"];
     assert_eq!((end["reason"].as_str(), end["iteration"].as_u64()), (Some("cost_limit"), Some(2)));
     assert_eq!(end["exit_code"], 128);
-    // The second iteration had told its cost and had not ended.
-    assert_eq!(end["saved"]["iterations"], 4);
+    // The second iteration had begun, and had told its cost.
+    assert_eq!(end["saved"]["iterations"], 3);
     assert_eq!(end["saved"]["tokens"], 330);
     assert_eq!(end["saved"]["cost_usd"], 1.5);
     let said = test.run(["replay", "latest", "--policy", "strict.toml"]).exits(0).stdout;

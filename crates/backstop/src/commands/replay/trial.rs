@@ -72,6 +72,7 @@ pub struct End {
 /// What a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
+    /// Those that were begun: one that is stopped on its way is not saved.
     pub iterations: u64,
     pub active_ms: u64,
     pub tokens: u64,
@@ -118,7 +119,7 @@ impl Trial {
     pub fn used(&self) -> Used {
         let facts = self.engine.view().to_json();
         Used {
-            iterations: self.engine.facts().iterations(),
+            iterations: self.launches,
             active_ms: millis(self.engine.facts().active()),
             tokens: facts["tokens"].as_u64().unwrap_or_default(),
             cost_usd: facts["cost_usd"].as_f64().unwrap_or_default(),

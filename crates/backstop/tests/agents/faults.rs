@@ -20,13 +20,13 @@ use Becomes::{Fails, GoesOn, Waits};
 const TRANSIENT: Becomes = GoesOn("transient");
 const RECOVERABLE: Becomes = GoesOn("recoverable");
 
-/// Two iterations and no waits.
-const POLICY: &str = "[limits]\niterations = 1\n[wait]\nmax_per_wait = '500ms'\n";
-
 /// Runs an agent that prints this and exits so.
 #[track_caller]
 fn check(agent: &str, stdout: &str, stderr: &str, exit: u8, becomes: Becomes) -> Loop {
-    let test = Loop::new().file("out", stdout).file("err", stderr).file("p.toml", POLICY);
+    // What would be waited for comes to its wait; everything else ends with its first iteration.
+    let iterations = if becomes == Waits { 2 } else { 1 };
+    let policy = format!("[limits]\niterations = {iterations}\n[wait]\nmax_per_wait = '500ms'\n");
+    let test = Loop::new().file("out", stdout).file("err", stderr).file("p.toml", &policy);
     let script = format!("cat err >&2; exec {MISBEHAVE} play out --exit {exit}");
     let test = test.script("agent.sh", &script);
     let flags = ["run", "--policy", "p.toml", "--agent", agent];
@@ -274,7 +274,8 @@ fn f8_texts_that_an_agent_reads_or_writes_are_no_limit() {
 #[test]
 fn f20_an_outage_in_a_tools_output_is_no_error_of_the_agent() {
     let outage = "curl: (22) The requested URL returned error: 529 Overloaded";
-    let policy = "[limits]\niterations = 3\n[[rule]]\nwhen = { type = 'on_error' }\nthen = 'stop'\n";
+    let policy =
+        "[limits]\niterations = 3\n[[rule]]\nwhen = { type = 'on_error' }\nthen = 'stop'\n";
     let [asks, mut answers] = call("./deploy.sh", outage);
     answers["message"]["content"][0]["is_error"] = json!(true);
     let stream = claude(&[asks, answers, result("The service is down; I wrote it down.", false)]);
@@ -290,7 +291,8 @@ fn f20_an_outage_in_a_tools_output_is_no_error_of_the_agent() {
 
 #[test]
 fn f31_a_permanent_failure_is_not_tried_again() {
-    for says in ["Credit balance is too low", "Invalid API key", "You hit your spend cap set by x"] {
+    for says in ["Credit balance is too low", "Invalid API key", "You hit your spend cap set by x"]
+    {
         let test = Loop::new().file("stream", &claude(&[result(says, true)]));
         let ended = test.run(play(&["--max-iterations", "50"], "stream")).exits(13);
         assert_eq!(test.events("iteration_started").len(), 1, "{says}");

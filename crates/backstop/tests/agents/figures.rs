@@ -88,7 +88,8 @@ fn f13_with_prices_the_limit_is_held_to() {
 #[test]
 fn f13_prices_stand_in_for_a_cost_of_nothing() {
     // (300 × 1000 + 60 × 5000) / 1M = 0.60
-    let policy = "[limits]\ncost_usd = 1\n[prices.'claude-sample-*']\ninput = 1000\noutput = 5000\n";
+    let policy =
+        "[limits]\ncost_usd = 1\n[prices.'claude-sample-*']\ninput = 1000\noutput = 5000\n";
     let test = Loop::new().file("p.toml", policy);
     let session = ["--messages", "3", "--cost", "0"];
     test.run(agent(&["--policy", "p.toml"], &session)).exits(128);

@@ -41,9 +41,11 @@ fn another_encoding() {
     bytes.extend(stream.encode_utf16().flat_map(u16::to_le_bytes));
     let test = Loop::new();
     std::fs::write(test.work().join("stream"), bytes).expect("can be written");
-    let ended = test.run(play(&["--once", "--agent", "claude"], "stream")).exits(0);
-    survived(&ended);
-    assert_eq!(test.state()["facts"]["cost_usd"], 0.01);
+    for name in ["auto", "claude"] {
+        let words = play(&["--once", "--agent", name], "stream");
+        test.start_unheard(words).ends().exits(0);
+        assert_eq!(test.state()["facts"]["cost_usd"], 0.01, "{name}");
+    }
 }
 
 #[test]
@@ -51,10 +53,8 @@ fn a_line_of_fifty_megabytes_takes_little_memory() {
     let before = message(json!([{"type": "text", "text": "I begin."}]));
     let end = claude(&[result("It is done.", false)]);
     let end = end.lines().last().expect("the result").to_owned();
-    let test = Loop::new()
-        .file("before", &claude(&[before]))
-        .file("end", &format!("{end}\n"))
-        .script(
+    let test =
+        Loop::new().file("before", &claude(&[before])).file("end", &format!("{end}\n")).script(
             "agent.sh",
             &format!(
                 "cat before; printf '{{\"type\":\"user\",\"message\":{{\"content\":\"'\n\
@@ -64,9 +64,7 @@ fn a_line_of_fifty_megabytes_takes_little_memory() {
         );
     let running = test.start_unheard(["run", "--once", "--grace", "1s", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
-    wait_for("its result", || {
-        test.events("usage").iter().any(|usage| usage["basis"] == "final")
-    });
+    wait_for("its result", || test.events("usage").iter().any(|usage| usage["basis"] == "final"));
     let agents = test.processes();
     for pid in test.marked().into_iter().filter(|pid| !agents.contains(pid)) {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -93,7 +91,8 @@ fn nesting_without_end() {
     ]
     .concat();
     let stream = claude(&[]) + &lines + &claude(&[result("It is done.", false)]);
-    for name in ["auto", "claude", "codex", "gemini", "opencode", "aider", "cursor", "goose", "pi"] {
+    for name in ["auto", "claude", "codex", "gemini", "opencode", "aider", "cursor", "goose", "pi"]
+    {
         let test = Loop::new().file("stream", &stream);
         let ended = test.run(play(&["--max-iterations", "1", "--agent", name], "stream"));
         survived(&ended);

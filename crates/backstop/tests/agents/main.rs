@@ -34,7 +34,8 @@ fn agent<'a>(flags: &[&'a str], session: &[&'a str]) -> Vec<&'a str> {
 
 /// A stream of Claude Code: its records are given without what every record has.
 fn claude(records: &[Json]) -> String {
-    let first = serde_json::json!({"type": "system", "subtype": "init", "model": "claude-sample-1"});
+    let first =
+        serde_json::json!({"type": "system", "subtype": "init", "model": "claude-sample-1"});
     let records = std::iter::once(&first).chain(records).map(|record| {
         let mut record = record.clone();
         record["session_id"] = "7b0c1f52-sample".into();
@@ -62,7 +63,8 @@ fn result(says: &str, is_error: bool) -> Json {
 /// A call of Claude and what came back.
 fn call(command: &str, answer: &str) -> [Json; 2] {
     let input = serde_json::json!({"command": command});
-    let call = serde_json::json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": input}]);
+    let call =
+        serde_json::json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": input}]);
     let answer = serde_json::json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": answer},
     ]}});

@@ -86,7 +86,8 @@ fn the_json_of_some_program_passes_byte_by_byte() {
 #[track_caller]
 fn shown_meanwhile(flags: &[&str], printed: &str, expected: &str) {
     let test = Loop::new().file("stream", printed);
-    let words = [&["run", "--once"], flags, &["--", MISBEHAVE, "play", "stream", "--stay"]].concat();
+    let words =
+        [&["run", "--once"], flags, &["--", MISBEHAVE, "play", "stream", "--stay"]].concat();
     let mut command = test.command(words);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it can be started");
@@ -124,7 +125,8 @@ fn an_agents_steps_are_shown_while_it_works() {
 
 #[test]
 fn nothing_of_an_agent_reaches_the_terminal_unfiltered() {
-    let words = message(json!([{"type": "text", "text": "\u{1b}]0;title\u{7}a\u{1b}[2Jb\u{202e}"}]));
+    let words =
+        message(json!([{"type": "text", "text": "\u{1b}]0;title\u{7}a\u{1b}[2Jb\u{202e}"}]));
     let test = Loop::new().file("stream", &claude(&[words, result("", false)]));
     let ended = test.run(play(&["--once"], "stream"));
     assert!(!ended.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{:?}", ended.stdout);

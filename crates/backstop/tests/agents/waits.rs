@@ -45,7 +45,10 @@ fn times_to_come_back_are_read_in_every_form() {
     let table = [
         ("Claude AI usage limit reached|4102444800", "2100-01-01T00:00:00Z"),
         ("You've hit your weekly limit · resets 2100-01-01T02:00:00+02:00", "2100-01-01T00:00:00Z"),
-        ("You've hit your usage limit. Try again at Jan 1st, 2100 12:00 AM.", "2100-01-01T00:00:00Z"),
+        (
+            "You've hit your usage limit. Try again at Jan 1st, 2100 12:00 AM.",
+            "2100-01-01T00:00:00Z",
+        ),
     ];
     for (says, expected) in table {
         let test = limited("*", says, 1);

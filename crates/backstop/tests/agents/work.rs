@@ -3,8 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::support::looping::Loop;
-use crate::support::{self};
-use crate::{MISBEHAVE, agent};
+use crate::{MISBEHAVE, agent, support};
 
 const REPETITION: &str = "[limits]\niterations = 3\n[[rule]]\nwhen = { type = 'repetition' }\n\
                           then = 'kill'\n";
@@ -27,10 +26,9 @@ fn f19_waiting_for_something_is_no_loop() {
     let test = Loop::new().file("p.toml", REPETITION);
     let flags = ["--policy", "p.toml", "--once"];
     // What would be a loop without the pauses.
-    let at_once = ["--messages", "6", "--repeat", "--answer", "the job is pending"];
-    test.run(agent(&flags, &at_once)).exits(48);
-    let polls = [&at_once[..], &["--delay-ms", "5200"]].concat();
-    test.run(agent(&flags, &polls)).exits(0);
+    let polls = ["--messages", "6", "--repeat", "--answer", "the job is pending", "--delay-ms"];
+    test.run(agent(&flags, &[&polls[..], &["20"]].concat())).exits(48);
+    test.run(agent(&flags, &[&polls[..], &["5200"]].concat())).exits(0);
 }
 
 #[test]

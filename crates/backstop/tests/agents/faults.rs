@@ -89,7 +89,7 @@ fn failures_of_claude() {
 
 #[test]
 fn failures_of_claude_in_other_places() {
-    let mut shown = message(json!([{"type": "text", "text": "Credit balance is too low"}]));
+    let mut shown = message(&json!([{"type": "text", "text": "Credit balance is too low"}]));
     shown["message"]["model"] = json!("<synthetic>");
     check("auto", &claude(&[shown]), "", 1, Fails);
     let body = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"},"request_id":"req_1"}"#;
@@ -223,7 +223,7 @@ fn f8_texts_that_an_agent_reads_or_writes_are_no_limit() {
     let [asks, answers] = call("cat errors.md", ALARMING);
     let mut fails = answers.clone();
     fails["message"]["content"][0]["is_error"] = json!(true);
-    let says = message(json!([{"type": "text", "text": ALARMING}]));
+    let says = message(&json!([{"type": "text", "text": ALARMING}]));
     let prompt = json!({"type": "user", "message": {"role": "user", "content": ALARMING}});
     let end = result("I have written the page about limits.", false);
     is_calm("auto", &claude(&[prompt, asks.clone(), answers, says, end.clone()]));

@@ -1,9 +1,10 @@
 //! What counts: live figures until the agent's own stand in their place, and none that are missing.
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::looping::Loop;
-use crate::{agent, claude, play, result};
+use crate::support::looping::{Loop, send, wait_for};
+use crate::{MISBEHAVE, agent, claude, play, result};
 
 #[test]
 fn the_final_figures_replace_the_live_ones() {
@@ -40,7 +41,7 @@ fn without_a_result_the_live_figures_stand() {
 
 #[test]
 fn several_lines_of_one_message_count_once() {
-    let mut text = crate::message(json!([{"type": "text", "text": "I look."}]));
+    let mut text = crate::message(&json!([{"type": "text", "text": "I look."}]));
     text["message"]["usage"] = json!({"input_tokens": 50, "output_tokens": 1});
     let stream = claude(&[text.clone(), text]);
     let test = Loop::new().file("stream", &stream);
@@ -122,4 +123,52 @@ fn f15_a_result_counts_all_models() {
     test.run(play(&["--once"], "stream")).exits(0);
     let facts = &test.state()["facts"];
     assert_eq!((&facts["tokens"], &facts["cost_usd"]), (&json!(3215), &json!(0.5)));
+}
+
+const AIDER: &str = "Aider v0.86.1\nMain model: sample with diff edit format\n\
+    > Warning: this is only quoted.\n\
+    Tokens: 2.4k sent, 91 received. Cost: $0.25 message, $0.25 session.\n";
+
+#[test]
+fn a_resumed_run_is_read_as_before() {
+    let test = Loop::new().file("stream", AIDER);
+    let flags = ["--agent", "aider", "--max-cost", "9", "--max-iterations", "1"];
+    test.run(play(&flags, "stream")).exits(125);
+    test.run(["resume", "latest", "--raise", "iterations=3"]).exits(125);
+    let facts = &test.state()["facts"];
+    assert_eq!((&facts["tokens"], &facts["cost_usd"]), (&json!(3 * 2491), &json!(0.75)));
+}
+
+#[test]
+fn f24_what_was_seen_before_a_crash_counts_after_it() {
+    let script = format!(
+        "[ $BACKSTOP_ITERATION = 1 ] && exec {MISBEHAVE} agent --messages 5000 --delay-ms 20\n\
+         exec {MISBEHAVE} agent --messages 3"
+    );
+    let test = Loop::new().script("agent.sh", &script);
+    let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
+    wait_for("some messages", || test.events("usage").len() > 3);
+    let agents = test.processes();
+    for pid in test.marked().into_iter().filter(|pid| !agents.contains(pid)) {
+        send(pid, Signal::KILL);
+    }
+    drop(running);
+    test.is_empty();
+    let seen = test.events("usage").len();
+    test.run(["resume", "latest"]).exits(125);
+    // 110 for each message that was seen, and 3 × 100 + 3 × 20 of the second iteration.
+    assert_eq!(test.state()["facts"]["tokens"], json!(110 * seen + 360));
+}
+
+#[test]
+fn an_agent_is_known_however_much_was_said_before_it() {
+    let script = format!(
+        "for i in $(seq 500); do echo \"installing part $i\"; echo \"warning $i\" >&2; done\n\
+         exec {MISBEHAVE} agent --messages 3"
+    );
+    let test = Loop::new().script("agent.sh", &script);
+    let ended = test.run(["run", "--once", "--", "./agent.sh"]).exits(0);
+    assert_eq!(test.state()["facts"]["tokens"], 360);
+    assert!(ended.stdout.starts_with("installing part 1\n"), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with("✓ Bash: make part-2\nAll is well.\n"), "{}", ended.stdout);
 }

@@ -16,7 +16,7 @@ fn survived(ended: &Ended) {
 
 #[test]
 fn a_stream_that_is_cut_off_anywhere() {
-    let words = message(json!([{"type": "text", "text": "Ich prüfe die Teile – 部品."}]));
+    let words = message(&json!([{"type": "text", "text": "Ich prüfe die Teile – 部品."}]));
     let stream = claude(&[words, result("API Error: 500 Internal server error", true)]);
     let last_line = stream.trim_end().rfind('\n').expect("several lines") + 1;
     for cut in [last_line, last_line + 1, last_line + 40, stream.len() - 3] {
@@ -50,7 +50,7 @@ fn another_encoding() {
 
 #[test]
 fn a_line_of_fifty_megabytes_takes_little_memory() {
-    let before = message(json!([{"type": "text", "text": "I begin."}]));
+    let before = message(&json!([{"type": "text", "text": "I begin."}]));
     let end = claude(&[result("It is done.", false)]);
     let end = end.lines().last().expect("the result").to_owned();
     let test =

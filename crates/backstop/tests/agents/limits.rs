@@ -58,7 +58,7 @@ fn money_by_a_table_of_prices() {
 fn money_by_the_result_of_an_earlier_turn() {
     let mut turn = result("The first part is done.", false);
     turn["total_cost_usd"] = json!(2.5);
-    let stream = claude(&[message(json!([{"type": "text", "text": "I begin."}])), turn]);
+    let stream = claude(&[message(&json!([{"type": "text", "text": "I begin."}])), turn]);
     let test = Loop::new().file("stream", &stream);
     let flags = ["--max-cost", "2", "--finish-within", "0s", "--grace", "2s"];
     let stays = [play(&flags, "stream"), vec!["--stay"]].concat();

@@ -45,7 +45,7 @@ fn claude(records: &[Json]) -> String {
 }
 
 /// A message of Claude's main loop.
-fn message(content: Json) -> Json {
+fn message(content: &Json) -> Json {
     serde_json::json!({"type": "assistant", "parent_tool_use_id": null, "message": {
         "id": "msg_1", "role": "assistant", "model": "claude-sample-1", "content": content,
         "usage": {"input_tokens": 10, "output_tokens": 1},
@@ -68,7 +68,7 @@ fn call(command: &str, answer: &str) -> [Json; 2] {
     let answer = serde_json::json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": answer},
     ]}});
-    [message(call), answer]
+    [message(&call), answer]
 }
 
 /// The first signal that the tree was sent, as the journal has it.

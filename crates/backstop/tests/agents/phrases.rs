@@ -26,8 +26,8 @@ fn completes(stream: &str, policy: &str) -> bool {
 }
 
 /// A message of a sub-agent, or of the main loop, with one block.
-fn block(block: Json, parent: Option<&str>) -> Json {
-    let mut message = message(json!([block]));
+fn block(block: &Json, parent: Option<&str>) -> Json {
+    let mut message = message(&json!([block]));
     message["parent_tool_use_id"] = json!(parent);
     message
 }
@@ -46,9 +46,9 @@ fn f6_the_phrase_counts_where_the_policy_looks() {
         ("the prompt", vec![prompt, end.clone()], false, false),
         ("a tool's output", vec![asks, answers, end.clone()], false, false),
         ("a tool's input", vec![writes, written, end.clone()], false, false),
-        ("a thought", vec![block(thinks, None), end.clone()], false, false),
-        ("a sub-agent", vec![block(text.clone(), Some("toolu_0")), end.clone()], false, false),
-        ("a message", vec![block(text, None), end], true, false),
+        ("a thought", vec![block(&thinks, None), end.clone()], false, false),
+        ("a sub-agent", vec![block(&text, Some("toolu_0")), end.clone()], false, false),
+        ("a message", vec![block(&text, None), end], true, false),
         ("the result", vec![result(&format!("{PHRASE}."), false)], true, true),
         ("a failure", vec![result(&format!("API Error: 500 {PHRASE}"), true)], false, false),
     ];

@@ -121,6 +121,8 @@ fn a_report_that_is_broken_is_no_success() {
     for (report, script) in [
         ("junit:junit.xml", "cp cut junit.xml"),
         ("junit:junit.xml", ": > junit.xml"),
+        ("junit:junit.xml", "echo '<testsuite tests=\"0\"/>' > junit.xml"),
+        ("tap", "echo 1..0"),
         ("tap", "printf '1..5\\nok 1 - one\\nok 2 - two\\n'"),
         ("auto", "printf '1..2\\nok 1 - one\\nBail out! no database\\n'"),
         ("auto", "echo everything is fine"),

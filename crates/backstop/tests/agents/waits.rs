@@ -1,7 +1,7 @@
 //! The provider's limits are waited out, within a budget of their own.
 
 use jiff::Timestamp;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::support::looping::Loop;
 use crate::{MISBEHAVE, claude, result};
@@ -55,8 +55,21 @@ fn times_to_come_back_are_read_in_every_form() {
         let ended = test.run(["run", "--", "./agent.sh"]).exits(33);
         assert_eq!(at(&test.events("worker")[0], "retry_at"), expected.parse().expect("a time"));
         assert_eq!(test.state()["run_status"], "held", "nobody waits for a lifetime");
-        assert!(ended.stderr.contains("24h") || ended.stderr.contains("1day"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("1day is the most"), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn a_rejected_request_tells_when_to_come_back() {
+    let rejected = json!({"type": "rate_limit_event", "rate_limit_info": {
+        "status": "rejected", "resetsAt": 4_102_444_800_u64, "rateLimitType": "five_hour"}});
+    let stream = claude(&[rejected, result("You've hit your session limit", true)]);
+    let test = limited("*", "", 1).file("limited", &stream);
+    test.run(["run", "--", "./agent.sh"]).exits(33);
+    let limits = test.events("worker");
+    assert_eq!(limits.len(), 1, "told once: {limits:?}");
+    assert_eq!(limits[0]["retry_at"], "2100-01-01T00:00:00Z");
+    assert_eq!(test.state()["facts"]["quota"], json!({"5h": 1.0}));
 }
 
 #[test]

@@ -147,7 +147,11 @@ fn f24_what_was_seen_before_a_crash_counts_after_it() {
     );
     let test = Loop::new().script("agent.sh", &script);
     let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
-    wait_for("some messages", || test.events("usage").len() > 3);
+    wait_for("some messages", || {
+        // The run may not be there yet.
+        let journal = test.run(["show", "latest", "--events"]).stdout;
+        journal.matches(r#""type":"usage""#).count() > 3
+    });
     let agents = test.processes();
     for pid in test.marked().into_iter().filter(|pid| !agents.contains(pid)) {
         send(pid, Signal::KILL);

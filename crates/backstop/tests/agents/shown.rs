@@ -34,6 +34,23 @@ fn an_agents_json_is_made_readable() {
 }
 
 #[test]
+fn calls_side_by_side_are_told_apart() {
+    let calls = message(&json!([
+        {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make one"}},
+        {"type": "tool_use", "id": "toolu_2", "name": "Bash", "input": {"command": "make two"}},
+    ]));
+    let [_, mut second] = call("", "Exit code 1");
+    second["message"]["content"][0]["tool_use_id"] = json!("toolu_2");
+    second["message"]["content"][0]["is_error"] = json!(true);
+    let [_, first] = call("", "ok");
+    let test =
+        Loop::new().file("stream", &claude(&[calls, second, first, result("It is done.", false)]));
+    let ended = test.run(play(&["--once"], "stream")).exits(0);
+    let lines = "✗ Bash: make two → Exit code 1\n✓ Bash: make one\n";
+    assert!(ended.stdout.contains(lines), "{}", ended.stdout);
+}
+
+#[test]
 fn the_log_keeps_what_was_printed() {
     let test = Loop::new().file("stream", &session());
     test.run(play(&["--once"], "stream"));

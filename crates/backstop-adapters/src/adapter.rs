@@ -84,8 +84,9 @@ pub enum Shown<'a> {
     Text(&'a str),
     /// A tool is called: its name, and what tells this call from others (a command, a path).
     Call { tool: &'a str, what: &'a str },
-    /// A call came back. `what` is the first thing worth reading: an exit status, an error.
-    Returned { tool: &'a str, succeeded: bool, what: &'a str },
+    /// A call came back. `of` is what its call was told with, since calls side by side come back in
+    /// any order; `what` is the first thing worth reading: an exit status, an error.
+    Returned { tool: &'a str, of: &'a str, succeeded: bool, what: &'a str },
     /// Something about the session: a compaction, a retry, a model.
     Notice(&'a str),
     /// Something failed.

@@ -34,6 +34,8 @@ pub struct Aider {
     words: String,
     /// Own lines are quoted, so the rest is the model's.
     is_history: bool,
+    /// Own lines are not quoted, so what is quoted is the model's.
+    is_screen: bool,
     /// A program's output is on the screen, which nothing marks there.
     muted: bool,
 }
@@ -68,7 +70,7 @@ impl Adapter for Aider {
 
 impl Aider {
     fn line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
-        let quoted = line.strip_prefix('>').map(str::trim);
+        let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen);
         self.is_history |= quoted.is_some_and(|line| OWN.is_match(line));
         let own = quoted.unwrap_or(line).trim_end();
 
@@ -137,6 +139,7 @@ impl Aider {
             self.launch.model = Some(model.to_owned());
         } else if line.starts_with("Aider v") {
             if !self.is_history {
+                self.is_screen = true;
                 self.begin(listener);
             }
         } else {

@@ -116,7 +116,8 @@ impl Call {
         let succeeded = !returned.failed && returned.exit_code.is_none_or(|code| code == 0);
         let result = returned.signature(succeeded);
         let first = if succeeded { "" } else { first_line(&result) };
-        listener.hear(Heard::Shown(Shown::Returned { tool: &self.tool, succeeded, what: first }));
+        let (tool, of) = (&*self.tool, &*self.what);
+        listener.hear(Heard::Shown(Shown::Returned { tool, of, succeeded, what: first }));
         self.tell(Some(result.clone().into_owned()), !succeeded, listener);
     }
 

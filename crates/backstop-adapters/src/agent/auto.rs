@@ -1,18 +1,22 @@
 //! Finds out whose output it is by reading it.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use super::Agent;
 use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
 
-/// Holds the first records back until one of them tells the agent, and then hands all of them on.
+/// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
-/// Where none does, it is some program: nothing is read out of its output.
+/// Lines tell nothing either way: much may be said before an agent is started. After many records
+/// that are no agent's it is some program, and nothing is read out of its output.
 #[derive(Default)]
 pub struct Auto {
     found: Option<(Agent, Box<dyn Adapter>)>,
-    held: Vec<Held>,
+    held: VecDeque<Held>,
     held_bytes: usize,
+    /// Records that are no agent's.
+    strangers: usize,
 }
 
 /// What came before anything told the agent.
@@ -20,6 +24,15 @@ enum Held {
     Json(Vec<u8>),
     Text(String),
     ErrorLine(String),
+}
+
+impl Held {
+    fn size(&self) -> usize {
+        match self {
+            Self::Json(bytes) => bytes.len(),
+            Self::Text(text) | Self::ErrorLine(text) => text.len(),
+        }
+    }
 }
 
 impl Auto {
@@ -33,12 +46,14 @@ impl Auto {
     }
 
     fn hold(&mut self, held: Held, moment: &Moment, listener: &mut dyn Listener) {
-        self.held_bytes += match &held {
-            Held::Json(bytes) => bytes.len(),
-            Held::Text(text) | Held::ErrorLine(text) => text.len(),
-        };
-        self.held.push(held);
-        if self.held.len() >= MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
+        self.strangers += usize::from(matches!(held, Held::Json(_)));
+        self.held_bytes += held.size();
+        self.held.push_back(held);
+        while self.held.len() > MOST_HELD || self.held_bytes > MOST_HELD_BYTES {
+            let Some(oldest) = self.held.pop_front() else { break };
+            self.held_bytes -= oldest.size();
+        }
+        if self.strangers >= MOST_STRANGERS {
             self.settle(Agent::Generic, moment, listener);
         }
     }
@@ -100,6 +115,7 @@ impl Adapter for Auto {
 }
 
 const MOST_HELD: usize = 64;
+const MOST_STRANGERS: usize = 64;
 const MOST_HELD_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]

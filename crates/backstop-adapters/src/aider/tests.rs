@@ -51,6 +51,22 @@ fn a_history_is_told_whole() {
 }
 
 #[test]
+fn what_is_quoted_on_the_screen_is_the_models() {
+    let stream = "\
+Aider v0.86.2
+Model: gpt-5 with diff edit format
+
+> Warning: this goes for the history alone.
+> litellm.RateLimitError: quoted
+
+Tokens: 2.4k sent, 91 received. Cost: $0.01 message, $0.01 session.
+";
+    let told = aider(stream);
+    assert_eq!(told.iter().filter(|line| line.starts_with("usage 2400 91")).count(), 1, "{told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("fault")), "{told:?}");
+}
+
+#[test]
 fn the_screen_is_read_too_and_a_programs_output_is_nobodys_words() {
     let stream = "\
 Aider v0.86.2

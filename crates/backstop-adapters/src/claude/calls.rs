@@ -21,6 +21,8 @@ struct Call {
     /// The message that it belongs to.
     batch: String,
     tool: String,
+    /// What tells this call from others, for a person.
+    what: String,
     signature: String,
     result: Option<String>,
     failed: bool,
@@ -42,6 +44,7 @@ impl Calls {
             id: bounded(&block.id).to_owned(),
             batch: bounded(batch).to_owned(),
             tool: bounded(&block.name).to_owned(),
+            what: what.into_owned(),
             signature: arguments::signature(&block.name, block.input),
             result: None,
             failed: false,
@@ -58,7 +61,8 @@ impl Calls {
         let text = block.content.text();
         let succeeded = !block.is_error.0;
         let what = first_line(&text);
-        listener.hear(Heard::Shown(Shown::Returned { tool: &call.tool, succeeded, what }));
+        let (tool, of) = (&*call.tool, &*call.what);
+        listener.hear(Heard::Shown(Shown::Returned { tool, of, succeeded, what }));
         call.failed = !succeeded;
         let kept = excerpt(&text);
         // An empty failure is not an empty success; a failed command says so itself.

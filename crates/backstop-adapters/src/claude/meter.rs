@@ -21,6 +21,8 @@ pub(super) struct Meter {
     main: Tokens,
     /// All messages since the last result, sub-agents' too.
     all: Tokens,
+    /// The main loop's model, for those who know what it costs where a result does not.
+    model: String,
     /// What the last result said, and of which session.
     last: Option<(String, Claim)>,
     pub window: Window,
@@ -69,6 +71,9 @@ impl Meter {
         self.all = self.all.plus(more);
         if main_loop {
             self.main = self.main.plus(more);
+            if !model.is_empty() {
+                model.clone_into(&mut self.model);
+            }
         }
         listener.hear(Heard::Event(more.usage(None, Some(model), UsageBasis::Live).into()));
         if main_loop && more.taken_in() > 0 {
@@ -100,8 +105,12 @@ impl Meter {
         // After a crash the result may be all zeros, and the messages are all that is known.
         let blank = claim.models.is_none() && usage.is_none() && claim.cost.unwrap_or(0.0) == 0.0;
         let (tokens, cost) = if blank && !all.is_nothing() { (all, None) } else { (tokens, cost) };
+        // Something for nothing: a subscription, or a backend whose prices it does not know.
+        let is_unpriced = claim.cost == Some(0.0) && !tokens.is_nothing();
+        let cost = cost.filter(|_| !is_unpriced);
+        let model = if cost.is_none() { Some(&*self.model) } else { None };
         self.last = Some((session.to_owned(), claim));
-        listener.hear(Heard::Event(tokens.usage(cost, None, UsageBasis::Final).into()));
+        listener.hear(Heard::Event(tokens.usage(cost, model, UsageBasis::Final).into()));
         if let Some(models) = &line.model_usage.0 {
             self.window.learn(models, listener);
         }

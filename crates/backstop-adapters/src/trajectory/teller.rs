@@ -90,7 +90,8 @@ impl<'l> Teller<'l> {
         self.action(&call.tool, &call.signature, result);
         if let (Some(result), Some(succeeded)) = (result, succeeded) {
             let what = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            self.hear(Heard::Shown(Shown::Returned { tool: &call.tool, succeeded, what }));
+            let (tool, of) = (&*call.tool, &*call.what);
+            self.hear(Heard::Shown(Shown::Returned { tool, of, succeeded, what }));
         }
     }
 

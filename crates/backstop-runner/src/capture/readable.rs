@@ -36,10 +36,13 @@ impl Readable {
                 self.open.push_back((tool.to_owned(), one_line(what)));
                 return;
             }
-            Shown::Returned { tool, succeeded, what } => {
-                let place = self.open.iter().position(|(name, _)| name == tool);
-                let call = place.and_then(|place| self.open.remove(place));
-                self.outcome(tool, call.map(|(_, what)| what), succeeded, what)
+            Shown::Returned { tool, of, succeeded, what } => {
+                let of = one_line(of);
+                let is_it = |call: &(String, String)| call.0 == tool && call.1 == of;
+                if let Some(place) = self.open.iter().position(is_it) {
+                    self.open.remove(place);
+                }
+                self.outcome(tool, &of, succeeded, what)
             }
             Shown::Notice(text) => self.painted(DIM, &format!("· {}", one_line(text))),
             Shown::Error(text) => self.painted(RED, &format!("✗ {}", one_line(text))),
@@ -57,10 +60,10 @@ impl Readable {
         }
     }
 
-    fn outcome(&self, tool: &str, call: Option<String>, succeeded: bool, result: &str) -> String {
+    fn outcome(&self, tool: &str, of: &str, succeeded: bool, result: &str) -> String {
         let mut line = one_line(tool);
-        if let Some(what) = call.filter(|what| !what.is_empty()) {
-            let _ = write!(line, ": {what}");
+        if !of.is_empty() {
+            let _ = write!(line, ": {of}");
         }
         if succeeded {
             return format!("{} {line}", self.painted(GREEN, "✓"));
@@ -112,25 +115,33 @@ mod tests {
         let shown = lines(&[
             Shown::Text("I look at it.\n"),
             Shown::Call { tool: "Bash", what: "cargo test\n--all" },
+            Shown::Call { tool: "Bash", what: "cargo doc" },
             Shown::Call { tool: "Read", what: "src/lib.rs" },
-            Shown::Returned { tool: "Read", succeeded: true, what: "fn main" },
-            Shown::Returned { tool: "Bash", succeeded: false, what: "Exit code 101" },
+            Shown::Returned { tool: "Read", of: "src/lib.rs", succeeded: true, what: "fn main" },
+            Shown::Returned { tool: "Bash", of: "cargo doc", succeeded: true, what: "" },
+            Shown::Returned {
+                tool: "Bash",
+                of: "cargo test\n--all",
+                succeeded: false,
+                what: "Exit code 101",
+            },
             Shown::Call { tool: "Edit", what: "src/lib.rs" },
             Shown::Error("rate limit"),
         ]);
         assert_eq!(
             shown,
-            "I look at it.\n✓ Read: src/lib.rs\n✗ Bash: cargo test → Exit code 101\n\
+            "I look at it.\n✓ Read: src/lib.rs\n✓ Bash: cargo doc\n✗ Bash: cargo test → Exit code 101\n\
              ✗ rate limit\n… Edit: src/lib.rs (no result)\n"
         );
     }
 
     #[test]
     fn nothing_of_the_agent_reaches_the_terminal_unfiltered() {
+        let hostile = "\x1b[31mx".repeat(200);
         let shown = lines(&[
             Shown::Text("\x1b]0;title\x07a\x1b[2Jb"),
-            Shown::Call { tool: "Bash", what: &"\x1b[31mx".repeat(200) },
-            Shown::Returned { tool: "Bash", succeeded: true, what: "" },
+            Shown::Call { tool: "Bash", what: &hostile },
+            Shown::Returned { tool: "Bash", of: &hostile, succeeded: true, what: "" },
         ]);
         assert!(!shown.contains('\x1b'), "{shown:?}");
         assert!(shown.lines().all(|line| line.chars().count() < 130));

@@ -20,18 +20,30 @@ fn what_no_agent_claims_is_any_program() {
 }
 
 #[test]
-fn little_is_held_back() {
+fn many_records_of_no_agent_are_some_programs() {
     let late = "{\"type\":\"agent_start\"}\n";
+    for (before, agent) in [(63, Agent::Pi), (64, Agent::Generic)] {
+        let mut auto = Auto::new();
+        told(&mut auto, &format!("{}{late}", "{\"odd\":1}\n".repeat(before)));
+        assert_eq!(auto.agent(), Some(agent));
+    }
+}
+
+#[test]
+fn much_may_be_said_before_an_agent_is_started() {
+    let late = "{\"type\":\"agent_start\"}\n";
+    let long = format!("{}\n", "x".repeat(MOST_HELD_BYTES + 1));
+    for before in ["line\n".repeat(10_000), long.clone(), format!("line\n{long}line\n")] {
+        let mut auto = Auto::new();
+        told(&mut auto, &format!("{before}{late}"));
+        assert_eq!(auto.agent(), Some(Agent::Pi));
+    }
     let mut auto = Auto::new();
-    told(&mut auto, &format!("{}{late}", "line\n".repeat(63)));
-    assert_eq!(auto.agent(), Some(Agent::Pi));
-    let mut auto = Auto::new();
-    told(&mut auto, &format!("{}{late}", "line\n".repeat(64)));
-    assert_eq!(auto.agent(), Some(Agent::Generic));
-    let mut auto = Auto::new();
-    told(&mut auto, &format!("{}\n{late}", "x".repeat(MOST_HELD_BYTES + 1)));
-    assert_eq!(auto.agent(), Some(Agent::Generic));
-    assert!(auto.held.is_empty());
+    for _ in 0..10_000 {
+        auto.error_line("a warning", &moment(), &mut |_: crate::Heard<'_>| {});
+        assert!(auto.held.len() <= MOST_HELD && auto.held_bytes <= MOST_HELD_BYTES);
+    }
+    assert_eq!(auto.agent(), None);
 }
 
 /// Records of every agent, to be cut, mixed and mutilated.

@@ -42,6 +42,25 @@ fn order_of_keys_and_blanks_do_not_matter() {
 }
 
 #[test]
+fn a_cost_of_nothing_is_not_known_where_something_was_used() {
+    let free = DONE.replace("0.5", "0");
+    let mut figures = Vec::new();
+    let mut claude = Claude::new();
+    for line in [INIT, &assistant("m1", ""), &free] {
+        claude.record(Record::Json(line.as_bytes()), &moment(), &mut |heard: Heard<'_>| {
+            if let Heard::Event(backstop_core::event::EventKind::Usage(usage)) = heard {
+                figures.push((usage.cost_usd, usage.model));
+            }
+        });
+    }
+    // The model is told, for those who know its price.
+    let model = Some("claude-opus-4-5".to_owned());
+    assert_eq!(figures, [(None, model.clone()), (None, model)]);
+    let nothing = r#"{"type":"result","subtype":"success","is_error":true,"result":"5-hour limit reached","session_id":"s1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0},"duration_ms":1}"#;
+    assert_eq!(lines(&[INIT, nothing]).cost(), Some(0.0));
+}
+
+#[test]
 fn records_of_one_message_count_once() {
     let text = assistant("m1", r#"{"type":"text","text":"I look."}"#);
     let told =

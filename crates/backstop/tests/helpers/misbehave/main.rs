@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod agent;
 mod ending;
 mod inspection;
 mod output;
@@ -34,6 +35,8 @@ enum Command {
     Inspection(inspection::Command),
     #[command(flatten)]
     Work(work::Command),
+    #[command(flatten)]
+    Agent(agent::Command),
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -43,5 +46,6 @@ fn main() -> io::Result<ExitCode> {
         Command::Ending(command) => command.run(),
         Command::Inspection(command) => command.run(),
         Command::Work(command) => command.run(),
+        Command::Agent(command) => command.run(),
     }
 }

@@ -1,0 +1,118 @@
+//! A completion phrase counts where the policy looks for it, and nowhere else.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::looping::Loop;
+use crate::{call, claude, message, play, result};
+
+const PHRASE: &str = "ALL DONE";
+
+fn policy(place: &str, pattern: &str) -> String {
+    format!(
+        "[limits]\niterations = 1\n[[rule]]\nwhen = {{ type = 'output_pattern', \
+         pattern = '{pattern}', is_regex = true, in = '{place}' }}\nthen = 'complete'\n"
+    )
+}
+
+/// Whether a run of this stream is taken for completed.
+#[track_caller]
+fn completes(stream: &str, policy: &str) -> bool {
+    let test = Loop::new().file("stream", stream).file("p.toml", policy);
+    let ended = test.run(play(&["--policy", "p.toml"], "stream"));
+    let is_complete = ended.code == Some(0);
+    let ended = ended.exits(if is_complete { 0 } else { 125 });
+    assert_eq!(test.events("matched").is_empty(), !is_complete, "{}", ended.stderr);
+    is_complete
+}
+
+/// A message of a sub-agent, or of the main loop, with one block.
+fn block(block: &Json, parent: Option<&str>) -> Json {
+    let mut message = message(&json!([block]));
+    message["parent_tool_use_id"] = json!(parent);
+    message
+}
+
+#[test]
+fn f6_the_phrase_counts_where_the_policy_looks() {
+    let says = format!("When you have finished, say {PHRASE}.");
+    let text = json!({"type": "text", "text": says});
+    let end = result("I could not do it.", false);
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": says}});
+    let [asks, answers] = call("cat PLAN.md", &format!("not {PHRASE} yet"));
+    let [writes, written] = call(&format!("echo {PHRASE} > state"), "");
+    let thinks = json!({"type": "thinking", "thinking": says});
+    // Where it stands; whether it counts for the agent's words, and for its result.
+    let table: [(&str, Vec<Json>, bool, bool); 8] = [
+        ("the prompt", vec![prompt, end.clone()], false, false),
+        ("a tool's output", vec![asks, answers, end.clone()], false, false),
+        ("a tool's input", vec![writes, written, end.clone()], false, false),
+        ("a thought", vec![block(&thinks, None), end.clone()], false, false),
+        ("a sub-agent", vec![block(&text, Some("toolu_0")), end.clone()], false, false),
+        ("a message", vec![block(&text, None), end], true, false),
+        ("the result", vec![result(&format!("{PHRASE}."), false)], true, true),
+        ("a failure", vec![result(&format!("API Error: 500 {PHRASE}"), true)], false, false),
+    ];
+    for (place, records, assistant, whole) in &table {
+        let stream = claude(records);
+        assert!(completes(&stream, &policy("any", PHRASE)), "{place}");
+        assert_eq!(completes(&stream, &policy("assistant", PHRASE)), *assistant, "{place}");
+        assert_eq!(completes(&stream, &policy("result", PHRASE)), *whole, "{place}");
+    }
+}
+
+#[test]
+fn f6_a_line_of_its_own_tells_a_negation_apart() {
+    let anchored = policy("result", "(?m)^ALL DONE$");
+    let not_yet = claude(&[result("It is not ALL DONE: two parts are missing.", false)]);
+    assert!(!completes(&not_yet, &anchored));
+    let done = claude(&[result("Both parts are there.\nALL DONE\n", false)]);
+    assert!(completes(&done, &anchored));
+}
+
+#[test]
+fn f6_the_words_of_every_agent_are_told_from_what_it_reads() {
+    let table = [
+        (
+            "codex",
+            r#"{"type":"thread.started","thread_id":"1"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"i1","type":"command_execution","command":"cat PLAN","aggregated_output":"QUOTED","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"SPOKEN"}}
+{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":0,"output_tokens":1}}
+"#,
+        ),
+        (
+            "gemini",
+            r#"{"type":"init","timestamp":"2026-05-04T10:00:00Z","session_id":"s","model":"gemini-sample"}
+{"type":"message","timestamp":"2026-05-04T10:00:00Z","role":"user","content":"QUOTED"}
+{"type":"tool_use","timestamp":"2026-05-04T10:00:01Z","tool_name":"read_file","tool_id":"t","parameters":{"path":"QUOTED"}}
+{"type":"tool_result","timestamp":"2026-05-04T10:00:01Z","tool_id":"t","status":"success","output":"QUOTED"}
+{"type":"message","timestamp":"2026-05-04T10:00:02Z","role":"assistant","content":"SPO","delta":true}
+{"type":"message","timestamp":"2026-05-04T10:00:02Z","role":"assistant","content":"KEN","delta":true}
+{"type":"result","timestamp":"2026-05-04T10:00:03Z","status":"success","stats":{"total_tokens":11,"input_tokens":10,"output_tokens":1,"cached":0,"input":10,"duration_ms":5,"tool_calls":1}}
+"#,
+        ),
+        (
+            "opencode",
+            r#"{"type":"step_start","timestamp":1,"sessionID":"ses_1","part":{"type":"step-start"}}
+{"type":"tool_use","timestamp":2,"sessionID":"ses_1","part":{"tool":"bash","callID":"c","state":{"status":"completed","input":{"command":"cat"},"output":"QUOTED","metadata":{"exit":0}}}}
+{"type":"text","timestamp":3,"sessionID":"ses_1","part":{"type":"text","text":"SPOKEN"}}
+{"type":"step_finish","timestamp":4,"sessionID":"ses_1","part":{"type":"step-finish","reason":"stop","cost":0.001,"tokens":{"input":10,"output":1,"reasoning":0,"cache":{"read":0,"write":0}}}}
+"#,
+        ),
+    ];
+    for (agent, stream) in table {
+        for place in ["assistant", "result"] {
+            assert!(completes(stream, &policy(place, "SPOKEN")), "{agent} {place}");
+            assert!(!completes(stream, &policy(place, "QUOTED")), "{agent} {place}");
+        }
+    }
+}
+
+#[test]
+fn f6_an_empty_pattern_is_refused() {
+    for place in ["any", "assistant", "result"] {
+        let test = Loop::new().file("p.toml", &policy(place, ""));
+        test.run(["run", "--policy", "p.toml", "--", "true"]).refused(78, &["pattern"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! The provider's limits are waited out, within a budget of their own.
+
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use crate::support::looping::Loop;
+use crate::{MISBEHAVE, claude, result};
+
+/// Limited in the iterations that `limited` names, with this text; fine in all others.
+fn limited(limited: &str, says: &str, exit: u8) -> Loop {
+    let script = format!(
+        "case $BACKSTOP_ITERATION in {limited}) exec {MISBEHAVE} play limited --exit {exit};; esac\n\
+         exec {MISBEHAVE} play fine"
+    );
+    Loop::new()
+        .file("limited", &claude(&[result(says, true)]))
+        .file("fine", &claude(&[result("It is done.", false)]))
+        .script("agent.sh", &script)
+}
+
+fn at(event: &Json, field: &str) -> Timestamp {
+    event[field].as_str().expect("a time").parse().expect("a time")
+}
+
+#[test]
+fn f9_a_limit_is_waited_out_and_then_the_work_succeeds() {
+    for exit in [0, 1] {
+        let test = limited("1", "API Error: Request rejected (429) · retry after 1s", exit);
+        let flags = ["run", "--until-success", "--no-progress", "1", "--", "./agent.sh"];
+        test.run(flags).exits(0);
+        let facts = &test.state()["facts"];
+        assert_eq!(facts["iterations"], 2);
+        assert_eq!(facts["errored"], 0);
+        assert_eq!(test.events("error"), Vec::<Json>::new());
+        let limits = test.events("worker");
+        assert_eq!(limits.len(), 1);
+        assert_eq!(limits[0]["status"], "rate_limited");
+        let next = &test.events("iteration_started")[1];
+        assert!(at(next, "at") >= at(&limits[0], "retry_at"), "{limits:?} {next}");
+    }
+}
+
+#[test]
+fn times_to_come_back_are_read_in_every_form() {
+    let table = [
+        ("Claude AI usage limit reached|4102444800", "2100-01-01T00:00:00Z"),
+        ("You've hit your weekly limit · resets 2100-01-01T02:00:00+02:00", "2100-01-01T00:00:00Z"),
+        (
+            "You've hit your usage limit. Try again at Jan 1st, 2100 12:00 AM.",
+            "2100-01-01T00:00:00Z",
+        ),
+    ];
+    for (says, expected) in table {
+        let test = limited("*", says, 1);
+        let ended = test.run(["run", "--", "./agent.sh"]).exits(33);
+        assert_eq!(at(&test.events("worker")[0], "retry_at"), expected.parse().expect("a time"));
+        assert_eq!(test.state()["run_status"], "held", "nobody waits for a lifetime");
+        assert!(ended.stderr.contains("1day is the most"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_rejected_request_tells_when_to_come_back() {
+    let rejected = json!({"type": "rate_limit_event", "rate_limit_info": {
+        "status": "rejected", "resetsAt": 4_102_444_800_u64, "rateLimitType": "five_hour"}});
+    let stream = claude(&[rejected, result("You've hit your session limit", true)]);
+    let test = limited("*", "", 1).file("limited", &stream);
+    test.run(["run", "--", "./agent.sh"]).exits(33);
+    let limits = test.events("worker");
+    assert_eq!(limits.len(), 1, "told once: {limits:?}");
+    assert_eq!(limits[0]["retry_at"], "2100-01-01T00:00:00Z");
+    assert_eq!(test.state()["facts"]["quota"], json!({"5h": 1.0}));
+}
+
+#[test]
+fn a_clock_time_is_the_next_one() {
+    let test = limited("*", "5-hour limit reached ∙ resets 3:45pm", 1)
+        .file("p.toml", "[wait]\nmax_per_wait = '100ms'\n");
+    let began = Timestamp::now();
+    test.run(["run", "--policy", "p.toml", "--max-iterations", "2", "--", "./agent.sh"]);
+    let retry_at = at(&test.events("worker")[0], "retry_at");
+    let clock = retry_at.to_zoned(jiff::tz::TimeZone::UTC).time();
+    // In the minutes after it, the time has just been.
+    if clock != jiff::civil::time(15, 45, 0, 0) {
+        assert!(retry_at.duration_since(began).as_secs() < 60, "{retry_at}");
+        return;
+    }
+    let ahead = retry_at.duration_since(began).as_secs();
+    assert!((0..=24 * 3600).contains(&ahead), "{retry_at}");
+    assert_eq!(test.state()["stop_reason"]["code"], "rate_limited");
+}
+
+#[test]
+fn f10_all_waits_together_have_a_budget_that_nothing_resets() {
+    let policy = "[limits]\niterations = 50\n[wait]\nmax_total = '2500ms'\n";
+    let test = limited("*", "API Error: Request rejected (429) · retry after 1s", 0)
+        .file("p.toml", policy);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
+    let state = test.state();
+    assert_eq!(state["run_status"], "held");
+    assert_eq!(state["facts"]["iterations"], 3, "two waits of a second fit");
+    test.run(["resume", "latest"]).exits(33);
+    assert_eq!(test.state()["facts"]["iterations"], 4, "and not a third one");
+    test.run(["resume", "latest"]).exits(33);
+    assert_eq!(test.state()["facts"]["iterations"], 5);
+}
+
+#[test]
+fn f10_a_single_wait_has_a_limit_too() {
+    let test = limited("*", "API Error: Request rejected (429) · retry after 90s", 0)
+        .file("p.toml", "[limits]\niterations = 50\n[wait]\nmax_per_wait = '1m'\n");
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+    assert!(ended.stderr.contains("1m"), "{}", ended.stderr);
+}

@@ -4,18 +4,24 @@ use std::borrow::Cow;
 
 use backstop_core::event::Usage;
 use backstop_core::time::Timestamp;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The value of a record, or nothing if it is no JSON.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
+    parse_as(bytes).ok()
+}
+
+/// What is written as JSON.
 ///
 /// Programs that cut text by UTF-16 units print half characters as lone escapes (`\ud83d`), which
 /// are no valid JSON. They are replaced rather than losing the whole record.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok().or_else(|| {
+pub(crate) fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| {
         let text = String::from_utf8_lossy(bytes);
         match without_half_characters(&text) {
-            Cow::Borrowed(_) if matches!(text, Cow::Borrowed(_)) => None,
-            repaired => serde_json::from_str(&repaired).ok(),
+            Cow::Borrowed(_) if matches!(text, Cow::Borrowed(_)) => Err(error),
+            repaired => serde_json::from_str(&repaired),
         }
     })
 }

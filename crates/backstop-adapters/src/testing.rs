@@ -40,7 +40,7 @@ pub(crate) fn told(adapter: &mut dyn Adapter, stream: &str) -> Vec<String> {
     read(adapter, stream.as_bytes(), None).0
 }
 
-fn in_words(heard: &Heard<'_>) -> Option<String> {
+pub(crate) fn in_words(heard: &Heard<'_>) -> Option<String> {
     Some(match heard {
         Heard::Event(EventKind::Usage(usage)) => {
             let cost = usage.cost_usd.map_or(String::new(), |cost| format!(" ${cost:.4}"));

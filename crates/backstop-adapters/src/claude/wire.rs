@@ -3,18 +3,17 @@
 //! Everything is borrowed from the line, and a field of an unexpected type counts as absent: one
 //! odd value must not hide the rest of its record.
 
-mod lenient;
-
-pub(super) use lenient::{Flag, Lenient, Number, Text};
+pub(super) use crate::lenient::{Flag, Lenient, Number, Text};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use lenient::{Shape, shaped};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use crate::lenient::{Shape, shaped};
 
 /// One record of a stream or a transcript, or an error of the API that stands alone.
 #[derive(Debug, Default, Deserialize)]

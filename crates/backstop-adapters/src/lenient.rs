@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Which of the types of JSON a value can be made of; the default stands for all others.
-pub(super) trait Shape<'de>: Default {
+pub(crate) trait Shape<'de>: Default {
     fn text(_text: Cow<'de, str>) -> Self {
         Self::default()
     }
@@ -34,7 +34,7 @@ pub(super) trait Shape<'de>: Default {
     }
 }
 
-pub(super) fn shaped<'de, T: Shape<'de>, D: Deserializer<'de>>(source: D) -> Result<T, D::Error> {
+pub(crate) fn shaped<'de, T: Shape<'de>, D: Deserializer<'de>>(source: D) -> Result<T, D::Error> {
     source.deserialize_any(Shaped(PhantomData))
 }
 

@@ -74,21 +74,21 @@ impl Telemetry {
         for block in &resource_metrics.0 {
             let resource = block.resource.attributes();
             for metric in block.scopes.0.iter().flat_map(|scope| &scope.metrics.0) {
-                self.metric(metric, &resource);
+                self.metric(metric, resource);
             }
         }
         for block in &resource_logs.0 {
             let resource = block.resource.attributes();
             for scope in &block.scopes.0 {
                 for record in &scope.log_records.0 {
-                    self.log_record(record, &resource, moment, listener);
+                    self.log_record(record, resource, moment, listener);
                 }
             }
         }
         for block in &resource_spans.0 {
             let resource = block.resource.attributes();
             for span in block.scopes.0.iter().flat_map(|scope| &scope.spans.0) {
-                self.span(span, &resource);
+                self.span(span, resource);
             }
         }
         // All of an export at once: a session's tokens and their cost are different metrics.

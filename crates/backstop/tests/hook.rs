@@ -1,5 +1,11 @@
 //! Hooks, called as the agents call them: JSON on standard input, an answer on standard output.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "what a session can't do, its test can't either, and `json!` makes values"
+)]
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

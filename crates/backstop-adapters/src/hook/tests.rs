@@ -6,6 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::testing::moment;
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn input(fields: Value) -> HookInput {
     HookInput::read(fields.to_string().as_bytes()).unwrap()
 }

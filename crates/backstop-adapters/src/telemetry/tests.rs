@@ -118,7 +118,7 @@ const REQUEST: &str = "usage 10 20 3000 400 $0.2500 claude-opus-4-5";
 #[test]
 fn a_request_of_claude_code_is_live_usage() {
     let body = logs(&[request(1), request(2)]);
-    assert_eq!(told(&[body.clone()]), [REQUEST, REQUEST]);
+    assert_eq!(told(std::slice::from_ref(&body)), [REQUEST, REQUEST]);
     let export = Export::read(body.to_string().as_bytes()).unwrap();
     Telemetry::default().hear(&export, &moment(), &mut |heard: Heard<'_>| {
         let Heard::Event(EventKind::Usage(usage)) = heard else { panic!("{heard:?}") };
@@ -199,7 +199,7 @@ fn only_attempts_that_are_given_up_are_failures(
     #[case] expected: &str,
 ) {
     let attempt = record("api_error", 1, &attempt);
-    assert_eq!(told(&[logs(&[attempt.clone()])]), Vec::<String>::new());
+    assert_eq!(told(&[logs(std::slice::from_ref(&attempt))]), Vec::<String>::new());
     let gave_up = record("api_retries_exhausted", 2, &gave_up);
     assert_eq!(told(&[logs(&[attempt, gave_up])]), [expected]);
 }
@@ -313,6 +313,7 @@ fn half_characters_do_not_lose_an_export() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "captures are files, and only tests read them")]
 fn the_generic_bodies_hold_nothing_that_counts() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures/otel");
     for name in ["otlp-logs.json", "otlp-metrics.json"] {

@@ -235,10 +235,7 @@ fn captures_tell_their_agent() {
     for expected in CAPTURES {
         let Some(bytes) = capture(expected.path) else { continue };
         let told = Told::of(&bytes, None).agent;
-        // This one begins with a hundred lines of another program's output.
-        let is_late = expected.path == "aider/history-cost-request-session.md";
-        let agent = if is_late { Agent::Generic } else { expected.agent };
-        assert_eq!(told, Some(agent), "{}", expected.path);
+        assert_eq!(told, Some(expected.agent), "{}", expected.path);
     }
 }
 

@@ -129,7 +129,7 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
 
       next       backstop doctor 4K7Q2M9X              why, with the evidence
                  backstop resume 4K7Q2M9X --note "…"   go on, with a hint
-                 backstop logs 4K7Q2M9X                what it printed
+                 backstop replay 4K7Q2M9X --policy backstop.toml
 
       max iterations  ░░░░░░░░░░░░░  Iteration 3/50
       max cost        █░░░░░░░░░░░░  $3.00 of $20.00

@@ -23,7 +23,10 @@ fn in_words(event: &EventKind) -> String {
             action.signature,
             action.result_signature.as_deref().unwrap_or("-")
         ),
-        EventKind::Worker(worker) => format!("{:?} {:?}", worker.status, worker.retry_at),
+        EventKind::Worker(worker) => {
+            let retry_at = worker.retry_at.map(|at| at.to_string()).unwrap_or_default();
+            format!("{:?} {retry_at}", worker.status)
+        }
         EventKind::ErrorSeen(error) => format!("{:?} {}", error.category, error.message),
         other => other.type_name().to_owned(),
     }
@@ -60,7 +63,7 @@ fn in_words(event: &EventKind) -> String {
 #[case(
     json!({"hook_event_name": "StopFailure", "error": "rate_limit",
         "last_assistant_message": "You've hit your session limit · resets 3:45am"}),
-    &["RateLimited Some(2026-07-12T03:45:00Z)"]
+    &["RateLimited 2026-07-12T03:45:00Z"]
 )]
 #[case(json!({"hook_event_name": "StopFailure", "error": "billing_error"}), &["Critical billing_error"])]
 #[case(json!({"hook_event_name": "StopFailure", "error": 7}), &["Recoverable error"])]

@@ -82,7 +82,7 @@ never the code.
 Examples:
   backstop hook claude-code
   backstop hook claude-code --policy preset:ralph
-  backstop hook claude-code < stop.json";
+  backstop hook claude-code --policy backstop.toml";
 
 const CODEX_EXAMPLES: &str = "\
 Reads what Codex sends on standard input, and prints its answer. Exits 0: the answer decides, never

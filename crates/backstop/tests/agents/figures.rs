@@ -142,25 +142,25 @@ fn a_resumed_run_is_read_as_before() {
 #[test]
 fn f24_what_was_seen_before_a_crash_counts_after_it() {
     let script = format!(
-        "[ $BACKSTOP_ITERATION = 1 ] && exec {MISBEHAVE} agent --messages 5000 --delay-ms 20\n\
+        "[ -e begun ] || {{ touch begun; exec {MISBEHAVE} agent --messages 5000 --delay-ms 20; }}\n\
          exec {MISBEHAVE} agent --messages 3"
     );
     let test = Loop::new().script("agent.sh", &script);
-    let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
+    let running = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
     wait_for("some messages", || {
         // The run may not be there yet.
         let journal = test.run(["show", "latest", "--events"]).stdout;
         journal.matches(r#""type":"usage""#).count() > 3
     });
-    let agents = test.processes();
-    for pid in test.marked().into_iter().filter(|pid| !agents.contains(pid)) {
-        send(pid, Signal::KILL);
-    }
-    drop(running);
+    // The inner supervisor dies; the outer one ends what is left.
+    let (agents, outer) = (test.processes(), running.pid());
+    let is_inner = |pid: &u32| *pid != outer && !agents.contains(pid);
+    send(test.marked().into_iter().find(is_inner).expect("an inner one"), Signal::KILL);
+    running.ends();
     test.is_empty();
     let seen = test.events("usage").len();
     test.run(["resume", "latest"]).exits(125);
-    // 110 for each message that was seen, and 3 × 100 + 3 × 20 of the second iteration.
+    // 110 for each message that was seen, and 3 × 100 + 3 × 20 of the iteration that is run again.
     assert_eq!(test.state()["facts"]["tokens"], json!(110 * seen + 360));
 }
 

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod ending;
+mod exporting;
 mod inspection;
 mod output;
 mod processes;
@@ -31,6 +32,8 @@ enum Command {
     #[command(flatten)]
     Ending(ending::Command),
     #[command(flatten)]
+    Exporting(exporting::Command),
+    #[command(flatten)]
     Inspection(inspection::Command),
     #[command(flatten)]
     Work(work::Command),
@@ -41,6 +44,7 @@ fn main() -> io::Result<ExitCode> {
         Command::Processes(command) => command.run(),
         Command::Output(command) => command.run(),
         Command::Ending(command) => command.run(),
+        Command::Exporting(command) => command.run(),
         Command::Inspection(command) => command.run(),
         Command::Work(command) => command.run(),
     }

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use backstop_adapters::{Agent, Outcome, Translator};
 use backstop_core::event::EventKind;
 
+pub(crate) use ear::moment;
 pub use ear::{JsonlMapping, Reading};
 pub use matcher::BadPattern;
 pub use pump::{Pump, StartError};

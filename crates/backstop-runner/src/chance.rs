@@ -1,6 +1,8 @@
 //! The little chance that is needed: names of runs, and spreading of retries.
 
+use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _};
 
 use backstop_core::id::RunId;
 
@@ -13,6 +15,16 @@ pub fn run_id() -> RunId {
 /// One byte of chance.
 pub fn byte() -> u8 {
     bits().to_be_bytes()[0]
+}
+
+/// A word that nobody guesses.
+///
+/// # Errors
+/// The system has no randomness to give.
+pub fn secret() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// The standard library seeds every such state anew from the system.
@@ -30,5 +42,12 @@ mod tests {
     fn names_differ_even_within_a_millisecond() {
         let names: HashSet<RunId> = (0..100).map(|_| run_id()).collect();
         assert!(names.len() >= 99, "{}", names.len());
+    }
+
+    #[test]
+    fn secrets_are_long_and_differ() {
+        let (one, other) = (secret().unwrap(), secret().unwrap());
+        assert_eq!(one.len(), 32);
+        assert_ne!(one, other);
     }
 }

@@ -40,6 +40,7 @@ mod journalling;
 pub(crate) mod proof;
 mod requests;
 pub(crate) mod settings;
+mod telemetry;
 mod testing;
 
 use between::Gate;
@@ -48,6 +49,7 @@ use happening::Happening;
 use iteration::Told;
 use journalling::Seen;
 use settings::LoopTimes;
+pub(crate) use telemetry::Exporting;
 
 /// Everything that a run is driven with.
 #[derive(Debug)]
@@ -102,6 +104,8 @@ pub struct Dispatcher {
     pub(crate) meters_noted: bool,
     pub(crate) asleep: Duration,
     pub(crate) told: Told,
+    /// What the command exports, if it is told to.
+    pub(crate) telemetry: Option<Exporting>,
 }
 
 /// What a person or the system wants at once.

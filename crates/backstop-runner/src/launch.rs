@@ -25,6 +25,9 @@ pub struct Launch {
     /// What an agent prints is shown as it is.
     #[serde(default)]
     pub raw: bool,
+    /// The command is told to export its telemetry to the run.
+    #[serde(default)]
+    pub telemetry: bool,
 }
 
 /// What every iteration reads.

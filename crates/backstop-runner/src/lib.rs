@@ -27,6 +27,7 @@ pub mod side_command;
 pub mod signals;
 pub mod socket;
 pub mod supervisor;
+pub mod telemetry;
 pub mod tree;
 pub mod unsupervised;
 pub mod verify;

@@ -19,6 +19,7 @@ mod tests;
 
 pub use answer::Answer;
 pub use client::{Client, ClientError, Watching};
+pub(crate) use connection::{closed, hand_over};
 pub use place::{Place, PlaceError};
 pub use protocol::{
     Order, Refusal, Reply, Request, Source, What, error_line, may_emit, may_report, read_operation,

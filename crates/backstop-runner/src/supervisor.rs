@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
-use crate::dispatcher::{Dispatcher, Outcome, RunError, Start, settings};
+use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, settings};
 use crate::journalled;
 use crate::launch::Launch;
 use crate::probe::Probes;
@@ -23,6 +23,7 @@ use crate::report::{Phase, Reporter};
 use crate::resuming::Ready;
 use crate::signals::Signals;
 use crate::socket::{self, Place, Request, Server};
+use crate::telemetry::{Inlet, Receiver};
 use crate::tree::Tree;
 use crate::unsupervised::PinnedPolicy;
 
@@ -123,6 +124,15 @@ impl Supervisor {
         let watchers = broadcast::channel(WATCHED).0;
         let sockets = sockets(run, &journal, requests_in, &watchers)?;
         let server = Server::start(sockets.clone()).map_err(io("open the run's sockets"))?;
+        let mut notes = self.notes;
+        let receiver = if launch.telemetry {
+            let inlet = Inlet::of(&sockets);
+            let started = Receiver::start(inlet).await.map_err(io("receive telemetry"))?;
+            notes.extend(started.notes());
+            Some(started)
+        } else {
+            None
+        };
         let renewal = tokio::spawn(renew(
             Arc::clone(&self.store),
             lease.clone(),
@@ -178,17 +188,21 @@ impl Supervisor {
             limited: 0,
             live: self.columns,
             policy_name: self.policy_name,
-            notes: self.notes,
+            notes,
             verification: None,
             meters_noted: false,
             asleep: time_asleep(),
             told: Default::default(),
+            telemetry: receiver.as_ref().map(|found| Exporting::new(found.environment(), policy)),
             engine,
             folder,
         };
         let outcome = dispatcher.run(start).await;
         renewal.abort();
         inbox.abort();
+        if let Some(receiver) = receiver {
+            receiver.finish(LAST_ANSWERS).await;
+        }
         server.finish(LAST_ANSWERS).await;
         dispatcher.close().await;
         if outcome.is_ok() {

@@ -275,7 +275,8 @@ impl Ear {
     }
 }
 
-fn moment(zone: &TimeZone) -> Moment {
+/// Now, for those who read what an agent says.
+pub(crate) fn moment(zone: &TimeZone) -> Moment {
     let zone_named = |name: &str| TimeZone::get(name).ok();
     Moment { now: clock::wall_time(), zone: zone.clone(), zone_named }
 }

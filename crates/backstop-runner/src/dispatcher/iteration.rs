@@ -16,7 +16,7 @@ use backstop_core::time::millis;
 use super::ending::{Ending, Step};
 use super::happening::lost_lease;
 use super::idle::Idle;
-use super::{Dispatcher, Happening, Order, RunError};
+use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
 use crate::launch::Stdin;
 use crate::report::{Phase, Remark};
@@ -136,7 +136,8 @@ impl Dispatcher {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .envs(self.environment());
+            .envs(self.environment())
+            .envs(self.telemetry.iter().flat_map(Exporting::environment));
         let mut child = self.tree.spawn(&mut command).map_err(|error| {
             StartProblem::Program(start_error(program, &self.launch.cwd, &error))
         })?;
@@ -190,6 +191,7 @@ impl Dispatcher {
                 self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
             Captured::Event(event) => {
+                self.told_by_output(&event);
                 self.reported(*event);
             }
             Captured::Finished(summary) => return Some(summary),
@@ -402,6 +404,10 @@ pub(crate) struct Told {
     may_begin: bool,
     /// Another unit began although nothing new was to start.
     pub(super) new_unit: bool,
+    /// The types of events that the agent's output has told.
+    pub(super) by_output: BTreeSet<&'static str>,
+    /// Usage was told by telemetry, and not by the output.
+    pub(super) usage_by_telemetry: bool,
 }
 
 impl Told {

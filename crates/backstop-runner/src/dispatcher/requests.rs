@@ -50,6 +50,10 @@ impl Dispatcher {
                 Ok(()) => return Some(reply),
                 Err(refused) => refused,
             },
+            What::Telemetry(export) => {
+                self.exported(&export).await;
+                return Some(reply);
+            }
             What::Decision => self.decided_now(None),
             What::Refused(refusal) => {
                 self.refused_line(&refusal.message);
@@ -168,6 +172,9 @@ impl Dispatcher {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
         self.pump.look_for(settings::wanted(policy, &self.launch));
+        if let Some(exporting) = &mut self.telemetry {
+            exporting.follow(policy);
+        }
         // They are asked beside everything else that is heard.
         self.probes.want_all();
         self.latched = None;

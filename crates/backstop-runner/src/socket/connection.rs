@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::place::user;
 use super::protocol::{
     Refusal, Request, Source, What, error_line, is_watch, read_operation, read_report,
 };
-use super::server::Settings;
+use super::server::{Durable, Settings};
 
 /// Which socket somebody came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,26 +157,37 @@ impl Connection {
 }
 
 /// Waits until the run takes no more requests.
-pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
+pub(crate) async fn closed(closing: &mut watch::Receiver<bool>) {
     // An error is a server that is gone, which comes to the same.
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
-/// Hands a request to the one who owns the run, and waits until what it caused is on disk.
+/// Asks, and answers with a line in any case.
 pub(super) async fn ask(settings: &Settings, from: Source, what: What) -> String {
+    let answer = hand_over(&settings.requests, &settings.durable, from, what).await;
+    answer.unwrap_or_else(|problem| error_line(&problem))
+}
+
+/// Hands a request to the one who owns the run, and waits until what it caused is on disk.
+///
+/// # Errors
+/// The run ends, or nothing more can be stored.
+pub(crate) async fn hand_over(
+    requests: &mpsc::Sender<Request>,
+    durable: &Durable,
+    from: Source,
+    what: What,
+) -> Result<String, String> {
     let (reply, answered) = oneshot::channel();
-    if settings.requests.send(Request { from, what, reply }).await.is_err() {
-        return error_line(ENDING);
+    if requests.send(Request { from, what, reply }).await.is_err() {
+        return Err(ENDING.to_owned());
     }
-    let Ok(reply) = answered.await else { return error_line(ENDING) };
-    match reply.durable {
+    let reply = answered.await.map_err(|_| ENDING.to_owned())?;
+    if let Some(seq) = reply.durable {
         // The owner has gone on to the next one meanwhile, so that many share one commit.
-        Some(seq) => match (settings.durable)(seq).await {
-            Ok(()) => reply.line,
-            Err(cause) => error_line(&format!("could not be stored: {cause}")),
-        },
-        None => reply.line,
+        durable(seq).await.map_err(|cause| format!("could not be stored: {cause}"))?;
     }
+    Ok(reply.line)
 }
 
 /// The directory keeps other users out; this is for systems that don't heed a socket's folder.

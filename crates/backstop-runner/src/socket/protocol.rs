@@ -1,5 +1,6 @@
 //! What is said over the sockets: requests as lines of JSON, and who may say what.
 
+use backstop_adapters::Export;
 use backstop_core::decision::Decision;
 use backstop_core::diagnostic::nearest;
 use backstop_core::event::{Event, EventKind, Raised, Usage};
@@ -29,6 +30,8 @@ pub struct Request {
 pub enum What {
     /// Take in an event and answer with the decision.
     Event(Box<Event>),
+    /// Take in what the child exports as telemetry.
+    Telemetry(Box<Export>),
     /// Answer with the decision as it is.
     Decision,
     /// Somebody sent what they may not send. It has been answered; it is to be recorded.

@@ -35,6 +35,10 @@ pub struct RunArguments {
     /// Show what an agent prints as it is, not made readable
     #[arg(long, help_heading = "How it runs")]
     pub raw: bool,
+    /// Count what the command exports as OpenTelemetry: it is told to export here (OTLP in JSON),
+    /// for agents that print nothing of their use
+    #[arg(long, help_heading = "How it runs")]
+    pub telemetry: bool,
     /// A label of the run, such as team=core; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_and_value, help_heading = "How it runs")]
     pub labels: Vec<(String, String)>,

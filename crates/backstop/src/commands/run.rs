@@ -53,6 +53,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         total_units: arguments.total_units,
         stdin,
         raw: arguments.raw,
+        telemetry: arguments.telemetry,
     };
     let policy_name = match flags.count {
         0 => source.name,

@@ -10,6 +10,7 @@ mod resumed;
 mod shown;
 mod standing;
 mod surroundings;
+mod telemetry;
 mod times;
 
 #[path = "../support/mod.rs"]

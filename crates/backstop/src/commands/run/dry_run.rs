@@ -29,6 +29,9 @@ pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
     if launch.once {
         writeln!(out, "# once: a single iteration")?;
     }
+    if launch.telemetry {
+        writeln!(out, "# telemetry: what the command exports is counted")?;
+    }
     for note in &prepared.notes {
         writeln!(out, "# note: {note}")?;
     }

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 mod agent;
 mod ending;
+mod exporting;
 mod inspection;
 mod output;
 mod processes;
@@ -32,6 +33,8 @@ enum Command {
     #[command(flatten)]
     Ending(ending::Command),
     #[command(flatten)]
+    Exporting(exporting::Command),
+    #[command(flatten)]
     Inspection(inspection::Command),
     #[command(flatten)]
     Work(work::Command),
@@ -44,6 +47,7 @@ fn main() -> io::Result<ExitCode> {
         Command::Processes(command) => command.run(),
         Command::Output(command) => command.run(),
         Command::Ending(command) => command.run(),
+        Command::Exporting(command) => command.run(),
         Command::Inspection(command) => command.run(),
         Command::Work(command) => command.run(),
         Command::Agent(command) => command.run(),

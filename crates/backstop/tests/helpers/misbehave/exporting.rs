@@ -1,0 +1,75 @@
+//! Telemetry, as an agent exports it that is told to by its environment.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::processes::linger;
+
+/// What to export.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Exports requests of Claude Code as log records and prints the status of each answer.
+    Export {
+        /// What a request cost, in dollars; may be repeated.
+        #[arg(long)]
+        cost: Vec<f64>,
+        /// Uses this in the place of the run's secret.
+        #[arg(long)]
+        secret: Option<String>,
+        /// Stays afterwards instead of ending.
+        #[arg(long)]
+        stay: bool,
+    },
+}
+
+impl Command {
+    pub fn run(self) -> io::Result<ExitCode> {
+        let Self::Export { cost, secret, stay } = self;
+        let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+        let address = endpoint.strip_prefix("http://").unwrap_or(&endpoint);
+        let header = variable("OTEL_EXPORTER_OTLP_HEADERS")?;
+        let (name, told) = header.split_once('=').ok_or_else(|| io::Error::other("no header"))?;
+        let secret = secret.as_deref().unwrap_or(told);
+        for (sequence, cost) in cost.iter().enumerate() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+            let body = request(now.as_nanos(), sequence, *cost);
+            let mut stream = TcpStream::connect(address)?;
+            write!(
+                stream,
+                "POST /v1/logs HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+                 {name}: {secret}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            )?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            let status = answer.split(' ').nth(1).unwrap_or_default();
+            writeln!(io::stdout(), "{status}")?;
+        }
+        if stay {
+            linger();
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn variable(name: &str) -> io::Result<String> {
+    std::env::var(name).map_err(|_| io::Error::other(format!("{name} is not set")))
+}
+
+fn request(nanoseconds: u128, sequence: usize, cost: f64) -> String {
+    format!(
+        r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{
+            "timeUnixNano":"{nanoseconds}",
+            "body":{{"stringValue":"claude_code.api_request"}},
+            "attributes":[
+                {{"key":"session.id","value":{{"stringValue":"s1"}}}},
+                {{"key":"event.sequence","value":{{"intValue":"{sequence}"}}}},
+                {{"key":"model","value":{{"stringValue":"claude-opus-4-5"}}}},
+                {{"key":"input_tokens","value":{{"intValue":"100"}}}},
+                {{"key":"output_tokens","value":{{"intValue":"20"}}}},
+                {{"key":"cost_usd","value":{{"doubleValue":{cost}}}}}
+            ]}}]}}]}}]}}"#
+    )
+}

@@ -131,6 +131,8 @@ pub enum Captured {
     },
     /// Such a line was longer than anything sensible.
     OversizedDirective,
+    /// Whose output it is, told once in an iteration.
+    Recognised(Agent),
     /// What the agent's output means.
     Event(Box<EventKind>),
     /// The log can't be written; output flows on. Said once until it works again.

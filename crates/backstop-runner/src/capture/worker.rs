@@ -267,7 +267,11 @@ impl Worker {
                 match &mut self.ear {
                     Some(ear) if source == 0 => {
                         let hear = &mut |heard: Heard<'_>| listener.understand(heard);
+                        let was_known = ear.agent().is_some();
                         ear.listen(fresh, hear, &mut |text| display.write(source, text));
+                        if let Some(agent) = ear.agent().filter(|_| !was_known) {
+                            listener.say(Captured::Recognised(agent));
+                        }
                         if ear.has_heard_enough() {
                             self.ear = None;
                         }

@@ -190,6 +190,7 @@ impl Dispatcher {
             Captured::LogFailed(error) => {
                 self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
+            Captured::Recognised(agent) => self.times.suit(self.engine.policy(), agent),
             Captured::Event(event) => {
                 self.told_by_output(&event);
                 self.reported(*event);

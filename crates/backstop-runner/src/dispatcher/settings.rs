@@ -28,11 +28,7 @@ impl LoopTimes {
         Self {
             iteration_timeout: pick(|set| set.iteration_timeout.as_ref().map(|period| period.0)),
             idle_timeout: pick(|set| set.idle_timeout.as_ref().map(|period| period.0)),
-            stop_signal: given.and_then(|set| set.stop_signal).unwrap_or_else(|| {
-                // Some agents still report what they used if they are asked their own way.
-                let own = agent(policy, launch).and_then(Agent::stop_signal);
-                if own == Some("SIGINT") { StopSignal::Int } else { StopSignal::Term }
-            }),
+            stop_signal: stop_signal(policy, agent(policy, launch)),
             grace: pick(|set| set.grace.as_ref().map(|pause| pause.0))
                 .unwrap_or(LoopSettings::DEFAULT_GRACE),
             finish_within: pick(|set| set.finish_within.as_ref().map(|pause| pause.0))
@@ -40,6 +36,22 @@ impl LoopTimes {
             delay: pick(|set| set.delay.as_ref().map(|pause| pause.0)).unwrap_or_default(),
         }
     }
+}
+
+impl LoopTimes {
+    /// The output has shown whose it is, which the command did not.
+    pub fn suit(&mut self, policy: &Policy, agent: Agent) {
+        self.stop_signal = stop_signal(policy, Some(agent));
+    }
+}
+
+/// The policy's, else the agent's own: some still report what they used if they are asked their way.
+fn stop_signal(policy: &Policy, agent: Option<Agent>) -> StopSignal {
+    let given = policy.settings.loop_.as_ref().and_then(|set| set.stop_signal);
+    given.unwrap_or_else(|| match agent.and_then(Agent::stop_signal) {
+        Some("SIGINT") => StopSignal::Int,
+        _ => StopSignal::Term,
+    })
 }
 
 /// Whether anything wants to know of progress after every iteration.

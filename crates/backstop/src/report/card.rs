@@ -309,7 +309,6 @@ fn good_for(command: &str) -> &'static str {
     let has = |words: &str| command.contains(words);
     match command.split_whitespace().nth(1).unwrap_or("") {
         "doctor" => "why, with the evidence",
-        "replay" => "what it would have done",
         "resume" if has("--raise") => "go on, with more room",
         "resume" if has("--note") => "go on, with a hint",
         "resume" if has("--auto-resume") => "go on, by itself next time",

@@ -114,6 +114,14 @@ fn claude_is_interrupted_and_its_own_figures_count() {
 }
 
 #[test]
+fn an_agent_behind_a_script_is_interrupted_once_it_has_spoken() {
+    let test = called("my-script", "echo 'a script of ours'");
+    test.run([&AT_ONCE[..], &["--", "my-script"]].concat()).exits(127);
+    assert_eq!(first_signal(&test), "SIGINT to the process tree");
+    assert_eq!(test.state()["facts"]["cost_usd"], 3.0);
+}
+
+#[test]
 fn whoever_the_flag_calls_claude_is_interrupted_too() {
     let test = called("my-agent", "");
     let words = [&AT_ONCE[..], &["--agent", "claude", "--", "my-agent"]].concat();

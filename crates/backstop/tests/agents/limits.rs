@@ -19,7 +19,7 @@ fn tokens_and_the_whole_tree_is_gone() {
     assert_eq!(state["stop_reason"]["code"], "token_limit");
     assert_eq!(state["run_status"], "stopped");
     assert_eq!(state["facts"]["iterations"], 1);
-    assert_eq!(first_signal(&test), "SIGTERM to the process tree");
+    assert_eq!(first_signal(&test), "SIGINT to the process tree");
     let usage = test.events("usage");
     assert!((10..500).contains(&usage.len()), "{} messages at a cap of 10", usage.len());
     assert_eq!(state["facts"]["tokens"], json!(110 * usage.len()));

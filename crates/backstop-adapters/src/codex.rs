@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::fields::{count, parse};
 use crate::launch::Launch;
-use crate::totals::{Tokens, Total};
+use crate::totals::{Tokens, Totals};
 use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
 use text::Transcript;
 
@@ -19,7 +19,7 @@ use text::Transcript;
 pub struct Codex {
     launch: Launch,
     /// Both the stream and the session files tell the thread's total so far.
-    total: Total,
+    total: Totals,
     transcript: Transcript,
     /// Text without JSON. There the JSON that a tool returns is text, too.
     prints_text: bool,
@@ -80,8 +80,8 @@ impl Adapter for Codex {
 impl Codex {
     /// A thread begins, or goes on in another process: then its total does, too.
     fn begin(&mut self, thread: Option<&str>, listener: &mut dyn Listener) {
-        if self.launch.begin(thread, self.silent_outcome(), listener) {
-            self.total = Total::default();
+        self.total.turn_to(thread);
+        if self.launch.start(thread, self.silent_outcome(), listener) {
             self.has_turns = false;
             self.spoke_last = false;
         }

@@ -1,7 +1,7 @@
 //! From raw bytes, as they come, to the records that they hold.
 
 mod assembly;
-mod encoding;
+pub(crate) mod encoding;
 mod escapes;
 mod scan;
 

@@ -7,10 +7,11 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::fault::from_status;
 use crate::fields::{count, parse, text, time};
 use crate::launch::{Launch, fault_of};
 use crate::totals::Tokens;
-use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record};
+use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown};
 use session::Session;
 
 /// Reads what Gemini CLI prints or keeps.
@@ -65,7 +66,7 @@ impl Adapter for Gemini {
 impl Gemini {
     fn begin(&mut self, session: Option<&str>, listener: &mut dyn Listener) {
         self.end_message(listener);
-        if self.launch.begin(session, self.silent_outcome(), listener) {
+        if self.launch.start(session, self.silent_outcome(), listener) {
             self.gave_up = false;
             self.session = Session::default();
         }
@@ -79,6 +80,30 @@ impl Gemini {
     fn end_message(&mut self, listener: &mut dyn Listener) {
         let message = std::mem::take(&mut self.message);
         self.launch.said(&message, listener);
+    }
+
+    /// An error object: its type or its code says more than its message, if it is one of Gemini's
+    /// own. Otherwise the code is the service's answer.
+    fn error(&mut self, error: &Value, moment: &Moment, listener: &mut dyn Listener) {
+        let Some(message) = text(error, "message") else { return };
+        let code = i32::try_from(count(error, "code")).ok();
+        let status = text(error, "type").and_then(exit::status_of).or(code);
+        if status == Some(exit::CANCELLED) {
+            self.gave_up = true;
+            listener.hear(Heard::Shown(Shown::Notice(message)));
+            return;
+        }
+        let own = status.and_then(exit::fault).map(|fault| fault.kind);
+        let fault = match own.filter(|kind| *kind != FaultKind::Other) {
+            Some(kind) => Fault::new(kind, message),
+            None => {
+                let told = fault(message, moment);
+                let answer = code.and_then(|code| u16::try_from(code).ok());
+                let answered = answer.and_then(|code| from_status(code, message, moment));
+                if told.kind == FaultKind::Other { answered.unwrap_or(told) } else { told }
+            }
+        };
+        self.failed(fault, listener);
     }
 
     fn failed(&mut self, fault: Fault, listener: &mut dyn Listener) {

@@ -6,6 +6,7 @@
 mod answer;
 mod call;
 mod guards;
+mod shallow;
 mod target;
 mod transcript;
 mod words;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 use crate::fault::{from_category, recognise};
 use crate::fields::{parse, text};
+use crate::framing::encoding::decoded;
 use crate::{Fault, FaultKind, Moment, excerpt};
 
 /// An agent that calls hooks.
@@ -138,11 +140,14 @@ impl HookInput {
     /// # Errors
     /// It is no JSON object, or does not say which event it is about.
     pub fn read(bytes: &[u8]) -> Result<Self, HookInputError> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let bytes = &decoded(bytes)[..];
         if bytes.trim_ascii().is_empty() {
             return Err(HookInputError::Empty);
         }
-        let fields = parse(bytes).filter(Value::is_object).ok_or(HookInputError::NotAnObject)?;
+        let fields = parse(bytes)
+            .or_else(|| parse(&shallow::shallow(bytes)))
+            .filter(Value::is_object)
+            .ok_or(HookInputError::NotAnObject)?;
         let input = Self { fields };
         if input.event_name().is_empty() { Err(HookInputError::NoEvent) } else { Ok(input) }
     }

@@ -46,6 +46,20 @@ impl Launch {
         another
     }
 
+    /// The agent says that it starts. After an end that is another launch, be it of the same
+    /// session.
+    pub fn start(
+        &mut self,
+        session: Option<&str>,
+        silent: Outcome,
+        listener: &mut dyn Listener,
+    ) -> bool {
+        if self.outcome.is_some() {
+            self.session = None;
+        }
+        self.begin(session, silent, listener)
+    }
+
     /// A record came, whether or not the launch was opened.
     pub fn touch(&mut self, listener: &mut dyn Listener) {
         if !std::mem::replace(&mut self.begun, true) {

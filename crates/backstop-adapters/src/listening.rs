@@ -37,7 +37,7 @@ impl Translator {
         match heard {
             Heard::Event(event) => vec![self.completed(event)],
             Heard::Fault(fault) if fault.kind == FaultKind::ContextFull => {
-                vec![self.fault(&fault), self.full_context()]
+                [self.fault(&fault)].into_iter().chain(self.full_context()).collect()
             }
             Heard::Fault(fault) => vec![self.fault(&fault)],
             Heard::Said(voice, words) => self.said(voice, words),
@@ -82,10 +82,10 @@ impl Translator {
         }
     }
 
-    /// A window that is too small is full, whatever was counted last.
-    fn full_context(&self) -> EventKind {
-        let limit = self.window.unwrap_or(1);
-        Context { used: limit, limit }.into()
+    /// A window that is too small is full, whatever was counted last. One of unknown size has no
+    /// figures to tell.
+    fn full_context(&self) -> Option<EventKind> {
+        self.window.map(|limit| Context { used: limit, limit }.into())
     }
 }
 

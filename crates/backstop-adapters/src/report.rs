@@ -1,5 +1,7 @@
 //! What a test runner reported: which cases passed, failed and were skipped.
 
+use std::collections::HashSet;
+
 use backstop_core::event::{TestCounts, Tests};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,8 @@ pub struct Case {
     pub attempts: u32,
     /// It failed and passed in the same run.
     pub flaky: bool,
+    /// It failed, but a later attempt of the same report passed, and that one decides.
+    pub overcome: bool,
 }
 
 /// How a case ended.
@@ -80,9 +84,15 @@ impl TestReport {
         self.counted
     }
 
-    /// Whether everything that ran passed, and the report is whole.
+    /// Whether everything that ran passed in the end, and the report is whole.
     pub fn succeeded(&self) -> bool {
-        self.broken.is_none() && self.counted.failed == 0
+        self.broken.is_none() && self.failed_at_last() == 0
+    }
+
+    /// How many cases failed, those aside that passed when they were tried again.
+    fn failed_at_last(&self) -> u64 {
+        let overcome = self.cases.iter().filter(|case| case.overcome).count();
+        self.counted.failed.saturating_sub(overcome as u64)
     }
 
     /// The names of the cases that ended so.
@@ -106,10 +116,11 @@ impl TestReport {
             if self.cases.len() > MOST_NAMES_IN_EVENT {
                 return Vec::new();
             }
-            self.names(status).map(str::to_owned).collect()
+            let cases = self.cases.iter().filter(|case| case.status == status && !case.overcome);
+            cases.map(|case| case.name.clone()).collect()
         };
         let mut failed = listed(Status::Failed);
-        let mut counts = self.counted;
+        let mut counts = TestCounts { failed: self.failed_at_last(), ..self.counted };
         if let Some(broken) = &self.broken
             && counts.failed == 0
         {
@@ -130,8 +141,47 @@ impl TestReport {
         let room = MOST_CASES.saturating_sub(self.cases.len());
         self.cases.extend(other.cases.into_iter().take(room));
         self.add_counts(other.counted);
-        if let Some(broken) = other.broken {
+        // A part without tests does no harm, as long as there are some.
+        let no_tests = Some(NO_TEST_RAN);
+        if self.broken.as_deref() == no_tests {
+            self.broken = other.broken;
+        } else if let Some(broken) = other.broken.filter(|broken| Some(broken.as_str()) != no_tests)
+        {
             self.mark_broken(broken);
+        }
+    }
+
+    /// Sees to what only the whole report shows: attempts, and that there is nothing in it.
+    fn conclude(&mut self) {
+        if self.format.names_are_unique() {
+            self.match_attempts();
+        }
+        // A plan of TAP may say that there is nothing to do.
+        if self.counted == TestCounts::default() && self.format != Format::Tap {
+            self.mark_broken(NO_TEST_RAN);
+        }
+    }
+
+    /// Of several attempts at the same case the last one decides.
+    fn match_attempts(&mut self) {
+        let mut passed = HashSet::new();
+        let mut overcome = HashSet::new();
+        for (at, case) in self.cases.iter().enumerate().rev() {
+            match case.status {
+                Status::Passed => _ = passed.insert(case.name.as_str()),
+                Status::Failed if passed.contains(case.name.as_str()) => _ = overcome.insert(at),
+                _ => {}
+            }
+        }
+        let names: HashSet<String> =
+            overcome.iter().map(|at| self.cases[*at].name.clone()).collect();
+        let mut told = HashSet::new();
+        for (at, case) in self.cases.iter_mut().enumerate().rev() {
+            case.overcome = overcome.contains(&at);
+            // The last one that passed stands for all of them.
+            if case.status == Status::Passed && names.contains(&case.name) {
+                case.flaky |= told.insert(case.name.clone());
+            }
         }
     }
 
@@ -182,6 +232,7 @@ impl Case {
             seconds: None,
             attempts: 1,
             flaky: false,
+            overcome: false,
         }
     }
 
@@ -220,3 +271,50 @@ fn first_line(text: &str) -> Option<&str> {
 
 /// An event is kept in a journal and sent to others; more names than this help nobody.
 const MOST_NAMES_IN_EVENT: usize = 20_000;
+
+const NO_TEST_RAN: &str = "no test ran";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETRIED: &str = "<testsuite><testcase name='a'><failure message='m'/></testcase>\
+        <testcase name='a'/><testcase name='b'/></testsuite>";
+
+    fn read(text: &str) -> TestReport {
+        recognise(text.as_bytes(), None).expect("a report")
+    }
+
+    #[test]
+    fn the_last_attempt_decides() {
+        let report = read(RETRIED);
+        assert!(report.succeeded());
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
+        let flaky: Vec<_> = report.cases.iter().map(|case| case.flaky).collect();
+        assert_eq!(flaky, [false, true, false]);
+        let event = report.event();
+        assert_eq!((event.passed, event.failed.len()), (vec!["a".to_owned(), "b".to_owned()], 0));
+        assert_eq!(event.counts, Some(TestCounts { passed: 2, failed: 0, skipped: 0 }));
+    }
+
+    #[test]
+    fn a_case_that_fails_at_last_has_failed() {
+        let text =
+            "<testsuite><testcase name='a'/><testcase name='a'><error/></testcase></testsuite>";
+        assert!(!read(text).succeeded());
+        assert_eq!(read(text).event().failed, ["a"]);
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_success_unless_another_part_has_tests() {
+        let mut empty = read("<testsuites></testsuites>");
+        assert_eq!(empty.broken.as_deref(), Some(NO_TEST_RAN));
+        assert!(!empty.succeeded());
+        let mut whole = read("<testsuite><testcase name='a'/></testsuite>");
+        whole.merge(empty.clone());
+        assert!(whole.succeeded());
+        empty.merge(whole);
+        assert!(empty.succeeded());
+    }
+}

@@ -1,5 +1,7 @@
 //! Running totals, told as what was added.
 
+use std::collections::VecDeque;
+
 /// Tokens by kind, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokens {
@@ -35,6 +37,43 @@ impl Total {
     }
 }
 
+/// The totals of several threads, of which one goes on at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    thread: String,
+    current: Total,
+    /// The latest of the others.
+    others: VecDeque<(String, Total)>,
+}
+
+impl Totals {
+    /// From here on it is this thread's total, which goes on where it was. A thread without a name
+    /// is always a new one.
+    pub fn turn_to(&mut self, thread: Option<&str>) {
+        let thread = thread.unwrap_or_default();
+        if thread == self.thread && !thread.is_empty() {
+            return;
+        }
+        let known = self.others.iter().position(|(other, _)| other == thread);
+        let next = known.and_then(|at| self.others.remove(at)).map(|(_, total)| total);
+        let before = std::mem::replace(&mut self.current, next.unwrap_or_default());
+        let name = std::mem::replace(&mut self.thread, thread.to_owned());
+        if !name.is_empty() {
+            if self.others.len() == REMEMBERED {
+                self.others.pop_front();
+            }
+            self.others.push_back((name, before));
+        }
+    }
+
+    /// What was added to the thread's total.
+    pub fn advance(&mut self, now: Tokens) -> Tokens {
+        self.current.advance(now)
+    }
+}
+
+const REMEMBERED: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +86,21 @@ mod tests {
         assert_eq!(total.advance(at(100, 10)), Tokens::default());
         assert_eq!(total.advance(at(150, 12)), at(50, 2));
         assert_eq!(total.advance(at(40, 20)), at(40, 20));
+    }
+
+    #[test]
+    fn every_thread_has_its_own() {
+        let mut totals = Totals::default();
+        let at = |input| Tokens { input, ..Tokens::default() };
+        let mut told = |thread, input| {
+            totals.turn_to(thread);
+            totals.advance(at(input)).input
+        };
+        assert_eq!(told(Some("a"), 100), 100);
+        assert_eq!(told(Some("b"), 120), 120);
+        assert_eq!(told(Some("a"), 130), 30);
+        assert_eq!(told(None, 140), 140);
+        assert_eq!(told(None, 150), 150);
+        assert_eq!(told(Some("b"), 125), 5);
     }
 }

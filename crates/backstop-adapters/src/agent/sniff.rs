@@ -17,7 +17,7 @@ fn of_value(value: &Value) -> Option<Agent> {
     let has = |key: &str| value.get(key).is_some();
     let has_all = |keys: &[&str]| keys.iter().all(|key| has(key));
     let Some(kind) = text(value, "type") else {
-        return if has_all(&["sessionId", "projectHash"]) || has_all(&["response", "stats"]) {
+        return if has_all(&["sessionId", "projectHash"]) || is_gemini_report(value) {
             Some(Agent::Gemini)
         } else if has_all(&["messages", "metadata"]) {
             Some(Agent::Goose)
@@ -75,6 +75,19 @@ fn of_value(value: &Value) -> Option<Agent> {
     }
 }
 
+/// The one object of Gemini's `--output-format json`. What it could not do it tells without any
+/// answer, and builds before the ones that name their session without that.
+fn is_gemini_report(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    let error_has = |key: &str| value.get("error").and_then(|error| text(error, key)).is_some();
+    let failed = error_has("type") && error_has("message");
+    if text(value, "session_id").is_some() {
+        has("response") || has("stats") || failed
+    } else {
+        has("response") && has("stats")
+    }
+}
+
 fn of_line(line: &str) -> Option<Agent> {
     let words = line.strip_prefix("> ").unwrap_or(line);
     if line.starts_with("# aider chat started at ") || words.starts_with("Aider v") {
@@ -97,6 +110,13 @@ mod tests {
     #[case(r#"{"session_id":"x","model":"m","timestamp":"t","type":"init"}"#, Some(Agent::Gemini))]
     #[case(r#"{"sessionId":"x","projectHash":"y","messages":[]}"#, Some(Agent::Gemini))]
     #[case(r#"{"response":"x","stats":{}}"#, Some(Agent::Gemini))]
+    #[case(
+        r#"{"session_id":"x","error":{"type":"FatalAuthenticationError","message":"m","code":41}}"#,
+        Some(Agent::Gemini)
+    )]
+    #[case(r#"{"session_id":"x","response":"y"}"#, Some(Agent::Gemini))]
+    #[case(r#"{"session_id":"x","error":"anybody's"}"#, None)]
+    #[case(r#"{"error":{"type":"overloaded_error","message":"m"}}"#, None)]
     #[case(r#"{"sessionID":"x","type":"step_start","part":{}}"#, Some(Agent::OpenCode))]
     #[case(r#"{"sessionID":"x","type":"error","error":{}}"#, Some(Agent::OpenCode))]
     #[case(r#"{"type":"agent_start"}"#, Some(Agent::Pi))]

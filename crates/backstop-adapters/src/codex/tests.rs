@@ -28,6 +28,37 @@ fn a_total_is_not_added_twice() {
 }
 
 #[test]
+fn a_thread_that_goes_on_after_its_end_is_another_launch() {
+    let stream = r#"
+{"type":"thread.started","thread_id":"t"}
+{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":1}}
+{"type":"thread.started","thread_id":"u"}
+{"type":"turn.completed","usage":{"input_tokens":30,"output_tokens":3}}
+{"type":"thread.started","thread_id":"t"}
+{"type":"turn.completed","usage":{"input_tokens":15,"output_tokens":3}}
+{"type":"thread.started","thread_id":"t"}
+{"type":"thread.started","thread_id":"t"}
+{"type":"turn.failed","error":{"message":"no"}}
+"#;
+    assert_eq!(
+        codex(stream),
+        [
+            "usage 10 1 0 0",
+            "ended Succeeded",
+            "launched",
+            "usage 30 3 0 0",
+            "ended Succeeded",
+            "launched",
+            "usage 5 2 0 0",
+            "ended Succeeded",
+            "launched",
+            "fault Other: no",
+            "ended Failed",
+        ]
+    );
+}
+
+#[test]
 fn an_error_that_is_told_twice_is_one() {
     let stream = r#"
 {"type":"turn.started"}

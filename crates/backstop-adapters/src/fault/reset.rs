@@ -19,7 +19,7 @@ use crate::Moment;
 /// clock shows instead.
 pub fn reset_time(text: &str, moment: &Moment) -> Option<Timestamp> {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    [unix, iso, month, weekday, relative, clock].iter().find_map(|read| read(text, moment))
+    [unix, iso, month, weekday, day, relative, clock].iter().find_map(|read| read(text, moment))
 }
 
 /// How long ago a clock time may lie and still be meant.
@@ -96,6 +96,19 @@ fn weekday(text: &str, moment: &Moment) -> Option<Timestamp> {
     let wanted = Weekday::from_sunday_zero_offset(i8::try_from(index).ok()?).ok()?;
     let time = time(&found, 2)?;
     next(moment, &zone_in(text, moment), time, |date| date.weekday() == wanted)
+}
+
+/// `resets tomorrow at 9am`.
+fn day(text: &str, moment: &Moment) -> Option<Timestamp> {
+    static FORM: LazyLock<Regex> =
+        LazyLock::new(|| form(&format!(r"\b(today|tomorrow),?(?: at)? {CLOCK}")));
+    let found = FORM.captures(text)?;
+    let later = i64::from(found[1].eq_ignore_ascii_case("tomorrow"));
+    let time = time(&found, 2)?;
+    let zone = zone_in(text, moment);
+    let today = moment.now.to_jiff().to_zoned(zone.clone()).date();
+    let wanted = today.checked_add(Span::new().try_days(later).ok()?).ok()?;
+    next(moment, &zone, time, |date| date == wanted)
 }
 
 /// `resets 12am`, `try again at 2:54 AM`.

@@ -23,7 +23,7 @@ const TEXTS: &[(&[&str], FaultKind)] = &[
     (&["out of memory"], Machine),
     (&["cannot allocate memory"], Machine),
     // Money.
-    (&["spend limit reached"], SpendCap),
+    (&["spend limit"], SpendCap),
     (&["spend cap"], SpendCap),
     (&["spending limit"], SpendCap),
     (&["spending cap"], SpendCap),

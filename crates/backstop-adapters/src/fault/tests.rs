@@ -71,6 +71,8 @@ fn moment_at(now: &str) -> Moment {
 )]
 #[case("Your workspace is out of credits. Ask", FaultKind::Credits)]
 #[case("You hit your spend cap set by", FaultKind::SpendCap)]
+#[case("Your organization has reached its monthly spend limit", FaultKind::SpendCap)]
+#[case("You've reached your spending limit · resets 3:45pm", FaultKind::SpendCap)]
 #[case("Quota exceeded. Check your plan and billing details.", FaultKind::Credits)]
 #[case(
     "You exceeded your current quota, please check your plan and billing details. Please retry in 30.5s",
@@ -155,6 +157,9 @@ fn only_what_can_be_waited_out_has_a_time() {
 #[case::later_today("resets at 11pm", Some("2026-03-09T03:00:00Z"))]
 #[case::just_passed("resets 8:55pm", Some(NOW))]
 #[case::passed("resets 8:45pm", Some("2026-03-10T00:45:00Z"))]
+#[case::tomorrow("resets tomorrow at 9am", Some("2026-03-09T13:00:00Z"))]
+#[case::tomorrow_though_still_to_come("resets tomorrow at 11pm", Some("2026-03-10T03:00:00Z"))]
+#[case::today("resets today at 11pm", Some("2026-03-09T03:00:00Z"))]
 #[case::weekday("resets Mon 12:00am", Some("2026-03-09T04:00:00Z"))]
 #[case::weekday_of_next_week("resets Sunday 8am", Some("2026-03-15T12:00:00Z"))]
 #[case::today_is_that_weekday("resets Sun 10pm", Some("2026-03-09T02:00:00Z"))]

@@ -1,5 +1,15 @@
 //! From the bytes of a stream to UTF-8.
 
+/// The whole of a text as UTF-8, without a mark in front of it.
+pub(crate) fn decoded(bytes: &[u8]) -> Vec<u8> {
+    let mut decoder = Decoder::default();
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut pass = |part: &[u8]| text.extend_from_slice(part);
+    decoder.push(bytes, &mut pass);
+    decoder.finish(&mut pass);
+    text
+}
+
 /// Finds out how the stream is encoded, and turns UTF-16 into UTF-8. Anything else passes as it is.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {

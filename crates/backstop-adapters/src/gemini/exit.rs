@@ -1,4 +1,4 @@
-//! What Gemini's exit statuses mean.
+//! What Gemini's exit statuses mean, which its errors name as their codes.
 
 use crate::{Fault, FaultKind};
 
@@ -12,8 +12,26 @@ pub(super) fn fault(code: i32) -> Option<Fault> {
         53 => (FaultKind::TurnLimit, "the limit of turns was reached"),
         54 => (FaultKind::Other, "a tool could not be run"),
         55 => (FaultKind::Other, "the folder is not trusted"),
-        // 130 is somebody's interrupt; of anything else the runner knows as much.
+        // Of anything else, an interrupt included, the runner knows as much.
         _ => return None,
     };
     Some(Fault::new(kind, format!("gemini: {meaning} (exit status {code})")))
 }
+
+/// The exit status that goes with an error of this type.
+pub(super) fn status_of(error: &str) -> Option<i32> {
+    Some(match error {
+        "FatalAuthenticationError" => 41,
+        "FatalInputError" => 42,
+        "FatalSandboxError" => 44,
+        "FatalConfigError" => 52,
+        "FatalTurnLimitedError" => 53,
+        "FatalToolExecutionError" => 54,
+        "FatalUntrustedWorkspaceError" => 55,
+        "FatalCancellationError" => CANCELLED,
+        _ => return None,
+    })
+}
+
+/// Somebody's interrupt, which is no failure of the agent's.
+pub(super) const CANCELLED: i32 = 130;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Gemini, fault, giving_up, tokens};
-use crate::fields::{text, text_at, words};
+use crate::fields::{text, words};
 use crate::launch::used;
 use crate::{Listener, Moment, Outcome};
 
@@ -20,8 +20,8 @@ impl Gemini {
                 used(tokens(stats, "prompt", "candidates"), None, Some(model.clone()), listener);
             }
         }
-        if let Some(message) = text_at(value, "/error/message") {
-            self.failed(fault(message, moment), listener);
+        if let Some(error) = value.get("error") {
+            self.error(error, moment, listener);
         }
         let warnings = value.get("warnings").and_then(Value::as_array);
         for warning in warnings.into_iter().flatten() {

@@ -79,8 +79,8 @@ impl Gemini {
         if let Some(stats) = value.get("stats") {
             self.stats(stats, listener);
         }
-        if let Some(message) = text_at(value, "/error/message") {
-            self.failed(fault(message, moment), listener);
+        if let Some(error) = value.get("error") {
+            self.error(error, moment, listener);
         }
         // After a loop or too many turns the status is still `success`.
         let succeeded = text(value, "status") == Some("success") && !self.gave_up;

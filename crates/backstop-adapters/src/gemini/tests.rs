@@ -115,3 +115,28 @@ fn exit_statuses_have_meanings(#[case] code: i32, #[case] expected: Option<Fault
     assert!(fault.is_none_or(|fault| told[0].starts_with(&fault)), "{told:?}");
     assert_eq!(outcome, Outcome::Failed);
 }
+
+#[rstest]
+#[case("FatalAuthenticationError", "41", "fault Authentication: why")]
+#[case("FatalInputError", "42", "fault InvalidRequest: why")]
+#[case("Error", "42", "fault InvalidRequest: why")]
+#[case("FatalConfigError", "52", "fault Other: why")]
+#[case("FatalTurnLimitedError", "\"53\"", "fault TurnLimit: why")]
+#[case("FatalCancellationError", "130", "notice why")]
+#[case("ApiError", "503", "fault Overloaded: why")]
+#[case("ApiError", "1", "fault Other: why")]
+fn errors_are_told_by_type_and_code(#[case] name: &str, #[case] code: &str, #[case] told: &str) {
+    let error = format!(r#"{{"type":"{name}","message":"why","code":{code}}}"#);
+    let report = format!(r#"{{"session_id":"x","error":{error}}}"#);
+    assert_eq!(gemini(&report), [told, "ended Failed"]);
+    let result = format!(r#"{{"type":"result","status":"error","error":{error}}}"#);
+    assert_eq!(gemini(&result), [told, "ended Failed"]);
+}
+
+#[test]
+fn a_session_that_ended_and_begins_again_is_another_launch() {
+    let report = r#"{"session_id":"s","response":"Hi.","stats":{"models":{}}}"#;
+    let once = ["said Hi.", "result Hi.", "ended Succeeded"];
+    let told = gemini(&format!("{report}\n{report}\n"));
+    assert_eq!(told, [&once[..], &["launched"], &once[..]].concat());
+}

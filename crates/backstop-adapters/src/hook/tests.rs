@@ -92,6 +92,25 @@ fn what_is_no_input_is_refused(#[case] bytes: &[u8], #[case] expected: HookInput
 }
 
 #[test]
+fn what_is_nested_deep_is_left_out_and_the_rest_read() {
+    let deep = format!("{}\"]\\\"\"{}", "[{\"x\":".repeat(10_000), "}]".repeat(10_000));
+    let text = format!(
+        r#"{{"tool_input":{{"file_path":"/a","x":{deep}}},"hook_event_name":"PreToolUse","tool_name":"Write"}}"#
+    );
+    let input = HookInput::read(text.as_bytes()).unwrap();
+    assert_eq!((input.event(), targets(&input)), (HookEvent::PreToolUse, vec!["/a".into()]));
+}
+
+#[rstest]
+#[case(u16::to_le_bytes)]
+#[case(u16::to_be_bytes)]
+fn any_encoding_is_read(#[case] unit: fn(u16) -> [u8; 2]) {
+    let text = "\u{feff}{\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"é😀\"}";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(unit).collect();
+    assert_eq!(HookInput::read(&bytes).unwrap().last_message(), "é😀");
+}
+
+#[test]
 fn half_characters_and_foreign_types_do_no_harm() {
     let text =
         br#"{"hook_event_name":"Stop","last_assistant_message":"cut \ud83d","cwd":7,"x":[]}"#;

@@ -34,6 +34,7 @@ pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
     if bytes.len() > MOST_BYTES && report.format.is_structured() {
         report.mark_broken("larger than 64 MiB: only a part was read");
     }
+    report.conclude();
     Some(report)
 }
 
@@ -55,6 +56,12 @@ fn kept(bytes: &[u8]) -> &[u8] {
 }
 
 impl Format {
+    /// Whether the same name again means the same case. Elsewhere it may be that of another binary,
+    /// package or assertion.
+    pub(super) fn names_are_unique(self) -> bool {
+        matches!(self, Self::Junit | Self::Ctrf | Self::Pytest)
+    }
+
     /// Whether a part of a report is no report.
     fn is_structured(self) -> bool {
         matches!(self, Self::Junit | Self::Ctrf | Self::JestJson | Self::RspecJson | Self::Tap)

@@ -45,8 +45,7 @@ pub fn run(command: &HookCommand, terminal: &mut Terminal) -> Result<u8, Error> 
                 .unwrap_or_else(|failure| hook.failed(&failure, terminal))
         }
         Err(failure) => {
-            let here = std::env::current_dir().unwrap_or_default();
-            let on_failure = failure::setting(arguments.policy.as_deref(), &here);
+            let on_failure = failure::setting(arguments.policy.as_deref(), &here(agent));
             told(failure, failure.answer(on_failure), terminal)
         }
     };
@@ -85,7 +84,7 @@ impl Hook<'_> {
     /// The directory that the agent works in.
     fn cwd(&self) -> std::path::PathBuf {
         match self.input.cwd() {
-            "" => std::env::current_dir().unwrap_or_default(),
+            "" => here(self.agent),
             cwd => cwd.into(),
         }
     }
@@ -97,6 +96,16 @@ impl Hook<'_> {
             zone: jiff::tz::TimeZone::system(),
             zone_named: |name| jiff::tz::TimeZone::get(name).ok(),
         }
+    }
+}
+
+/// Where the agent works if it does not say: Claude Code names its project, since the directory that
+/// it calls from moves with its commands.
+fn here(agent: HookAgent) -> std::path::PathBuf {
+    let project = std::env::var_os("CLAUDE_PROJECT_DIR").filter(|project| !project.is_empty());
+    match project {
+        Some(project) if agent == HookAgent::ClaudeCode => project.into(),
+        _ => std::env::current_dir().unwrap_or_default(),
     }
 }
 

@@ -30,13 +30,10 @@ pub fn run(arguments: &TestsArguments, terminal: &mut Terminal) -> Result<u8, Er
     } else {
         write!(terminal.out, "{}", run.as_text(&files))?;
     }
-    if let Some(broken) = files.iter().find(|file| file.report.broken.is_some()) {
-        let why = broken.report.broken.as_deref().unwrap_or_default();
-        terminal.remark(&format!(
-            "error: the report is broken: {}\n --> {}",
-            harmless(why),
-            broken.name
-        ));
+    if let Some(why) = &run.merged.broken {
+        let named = files.iter().find(|file| file.report.broken.as_ref() == Some(why));
+        let name = named.map_or("", |file| file.name.as_str());
+        terminal.remark(&format!("error: the report is broken: {}\n --> {}", harmless(why), name));
         return Ok(exit_code::BAD_DATA);
     }
     Ok(if run.merged.succeeded() {

@@ -10,9 +10,9 @@ mod speaking;
 mod wire;
 
 use backstop_core::event::Action;
-use serde_json::value::RawValue;
 
 use crate::fault::{from_category, from_status, recognise};
+use crate::lenient::with_sound_numbers;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
@@ -58,29 +58,49 @@ struct Launch {
     latest: Option<Outcome>,
 }
 
+/// What an object turned out to be.
+enum Reading {
+    Record,
+    /// Nothing that Claude Code tells of itself: an agent may answer in JSON.
+    Foreign,
+    /// A broken record. Whatever stands in it, the agent has not said it.
+    Unreadable,
+}
+
 impl Claude {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether it was a record of Claude Code.
-    fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> bool {
-        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else {
-            return false;
-        };
+    fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> Reading {
+        match serde_json::from_str::<Line<'_>>(text) {
+            Ok(line) => self.object(&line, moment, listener),
+            Err(error) if error.to_string().starts_with(TOO_LARGE) => {
+                match serde_json::from_str(&with_sound_numbers(text)) {
+                    Ok(line) => self.object(&line, moment, listener),
+                    Err(_) => Reading::Unreadable,
+                }
+            }
+            Err(_) => Reading::Unreadable,
+        }
+    }
+
+    fn object(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) -> Reading {
         if let Some(lines) = &line.loglines {
             self.exported = true;
             // Nobody nests transcripts, so this is the one level of them.
-            for line in lines.iter().map(|raw: &&RawValue| serde_json::from_str(raw.get())) {
-                line.into_iter().for_each(|line| self.line(&line, moment, listener));
+            for raw in lines {
+                let text = with_sound_numbers(raw.get());
+                let line = serde_json::from_str(&text);
+                line.iter().for_each(|line| self.line(line, moment, listener));
             }
-            return true;
+            return Reading::Record;
         }
         if line.kind.is_empty() {
-            return false;
+            return Reading::Foreign;
         }
-        self.line(&line, moment, listener);
-        true
+        self.line(line, moment, listener);
+        Reading::Record
     }
 
     fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
@@ -131,6 +151,7 @@ impl Claude {
         if another {
             self.end_launch(listener);
             self.launch = Launch { begun: true, ..Launch::default() };
+            self.meter.launch();
             listener.hear(Heard::Launched);
         }
         let launch = &mut self.launch;
@@ -386,14 +407,14 @@ impl Adapter for Claude {
         match record {
             Record::Json(bytes) => {
                 let text = String::from_utf8_lossy(bytes);
-                if self.json(&text, moment, listener) {
-                    self.words.clear();
-                } else if !self.launch.begun {
-                    self.words.push(&text);
+                match self.json(&text, moment, listener) {
+                    Reading::Record => self.words.clear(),
+                    Reading::Foreign if !self.launch.begun => self.words.push(&text),
+                    Reading::Foreign | Reading::Unreadable => {}
                 }
             }
             Record::Text(line) => {
-                if !self.launch.begun {
+                if !self.launch.begun && !line.trim_start().starts_with("{\"") {
                     self.words.push(line);
                     listener.hear(Heard::Shown(Shown::Text(line)));
                 }
@@ -474,6 +495,9 @@ fn action(kind: &str, signature: &str) -> Action {
     let signature = crate::excerpt(signature).into_owned();
     Action { signature, kind: kind.to_owned(), ..Action::default() }
 }
+
+/// How a parser complains of a number that no type can hold.
+const TOO_LARGE: &str = "number out of range";
 
 /// How texts begin that stand in the place of a person's and are written by the program.
 const NOT_BY_PEOPLE: [&str; 7] = [

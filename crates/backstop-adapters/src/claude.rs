@@ -108,7 +108,7 @@ impl Claude {
         if let Ok(at) = line.timestamp.parse() {
             listener.hear(Heard::At(at));
         }
-        if !matches!(&*line.kind, "assistant" | "result") {
+        if !matches!(&*line.kind, "assistant" | "result" | "rate_limit_event") {
             self.failing.flush(listener);
         }
         match &*line.kind {
@@ -121,7 +121,7 @@ impl Claude {
                 let fault =
                     line.rate_limit_info.0.as_ref().and_then(|it| quota::tell(it, listener));
                 if let Some(fault) = fault {
-                    self.failing.tell(fault, listener);
+                    self.failing.reject(fault);
                 }
             }
             "error" => self.bare_error(line, moment, listener),
@@ -183,7 +183,11 @@ impl Claude {
     fn end_launch(&mut self, listener: &mut dyn Listener) {
         self.speaking.end_turn(listener);
         self.calls.finish(listener);
+        if self.launch.outcome != Some(Outcome::Succeeded) || self.launch.works_on {
+            self.failing.give_up(listener);
+        }
         self.failing.went_on(listener);
+        self.failing.succeed();
         if self.launch.begun && self.launch.outcome.is_none() && !self.launch.transcript {
             listener.hear(Heard::Ended(Outcome::CutOff));
         }
@@ -289,6 +293,7 @@ impl Claude {
         let subtype_is_fine = matches!(&*line.subtype, "success" | "");
         let outcome = if subtype_is_fine && !line.is_error.0 {
             self.failing.went_on(listener);
+            self.failing.succeed();
             self.speaking.conclude(&line.result, listener);
             Outcome::Succeeded
         } else {
@@ -443,6 +448,9 @@ impl Adapter for Claude {
         } else {
             self.launch.outcome.filter(|_| !self.launch.works_on).unwrap_or(Outcome::CutOff)
         };
+        if outcome != Outcome::Succeeded {
+            self.failing.give_up(listener);
+        }
         if failed && outcome != Outcome::Succeeded {
             self.complain(moment, listener);
         }
@@ -459,10 +467,12 @@ fn is_result(line: &Line<'_>) -> bool {
 
 /// Why a result is none.
 fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
-    let mut message = line.result.to_string();
-    if message.trim().is_empty() {
-        let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
-        message = errors.join("\n");
+    let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
+    let (mut message, other) = (line.result.to_string(), errors.join("\n"));
+    // With these, the result is at best what the agent said before it failed.
+    let errors_first = line.subtype.starts_with("error_") && !other.trim().is_empty();
+    if errors_first || message.trim().is_empty() {
+        message = other;
     }
     if message.trim().is_empty() {
         message = line.subtype.to_string();

@@ -422,6 +422,26 @@ fn a_broken_record_is_nobodys_words() {
     assert_eq!(told.outcome, Some(Outcome::CutOff));
 }
 
+const REJECTED: &str = r#"{"type":"rate_limit_event","session_id":"s1","rate_limit_info":{"status":"rejected","resetsAt":1779204000,"rateLimitType":"five_hour"}}"#;
+
+#[test]
+fn a_rejection_counts_only_where_the_launch_does_not_succeed() {
+    assert!(lines(&[INIT, REJECTED, &assistant("m1", ""), DONE]).faults.is_empty());
+    let failed = DONE.replace("\"is_error\":false", "\"is_error\":true");
+    let failed = failed.replace("Done.", "5-hour limit reached ∙ resets 12am");
+    for rest in [&[][..], &[&*failed], &[&*failed, INIT, DONE], &[INIT, DONE]] {
+        let told = lines(&[&[INIT, REJECTED], rest].concat());
+        assert_eq!(told.fault_kinds(), [FaultKind::RateLimited]);
+        assert_eq!(told.faults[0].2.as_deref(), Some("2026-05-19T15:20:00Z"));
+    }
+}
+
+#[test]
+fn errors_say_more_than_what_was_said_before_them() {
+    let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"Prompt is too long","errors":["Credit balance is too low"],"session_id":"s1"}"#;
+    assert_eq!(lines(&[INIT, line]).fault_kinds(), [FaultKind::Credits]);
+}
+
 proptest! {
     #[test]
     fn no_output_panics(

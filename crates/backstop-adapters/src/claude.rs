@@ -10,9 +10,9 @@ mod speaking;
 mod wire;
 
 use backstop_core::event::Action;
-use serde_json::value::RawValue;
 
 use crate::fault::{from_category, from_status, recognise};
+use crate::lenient::with_sound_numbers;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
@@ -58,29 +58,49 @@ struct Launch {
     latest: Option<Outcome>,
 }
 
+/// What an object turned out to be.
+enum Reading {
+    Record,
+    /// Nothing that Claude Code tells of itself: an agent may answer in JSON.
+    Foreign,
+    /// A broken record. Whatever stands in it, the agent has not said it.
+    Unreadable,
+}
+
 impl Claude {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether it was a record of Claude Code.
-    fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> bool {
-        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else {
-            return false;
-        };
+    fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> Reading {
+        match serde_json::from_str::<Line<'_>>(text) {
+            Ok(line) => self.object(&line, moment, listener),
+            Err(error) if error.to_string().starts_with(TOO_LARGE) => {
+                match serde_json::from_str(&with_sound_numbers(text)) {
+                    Ok(line) => self.object(&line, moment, listener),
+                    Err(_) => Reading::Unreadable,
+                }
+            }
+            Err(_) => Reading::Unreadable,
+        }
+    }
+
+    fn object(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) -> Reading {
         if let Some(lines) = &line.loglines {
             self.exported = true;
             // Nobody nests transcripts, so this is the one level of them.
-            for line in lines.iter().map(|raw: &&RawValue| serde_json::from_str(raw.get())) {
-                line.into_iter().for_each(|line| self.line(&line, moment, listener));
+            for raw in lines {
+                let text = with_sound_numbers(raw.get());
+                let line = serde_json::from_str(&text);
+                line.iter().for_each(|line| self.line(line, moment, listener));
             }
-            return true;
+            return Reading::Record;
         }
         if line.kind.is_empty() {
-            return false;
+            return Reading::Foreign;
         }
-        self.line(&line, moment, listener);
-        true
+        self.line(line, moment, listener);
+        Reading::Record
     }
 
     fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
@@ -88,7 +108,7 @@ impl Claude {
         if let Ok(at) = line.timestamp.parse() {
             listener.hear(Heard::At(at));
         }
-        if !matches!(&*line.kind, "assistant" | "result") {
+        if !matches!(&*line.kind, "assistant" | "result" | "rate_limit_event") {
             self.failing.flush(listener);
         }
         match &*line.kind {
@@ -101,7 +121,7 @@ impl Claude {
                 let fault =
                     line.rate_limit_info.0.as_ref().and_then(|it| quota::tell(it, listener));
                 if let Some(fault) = fault {
-                    self.failing.tell(fault, listener);
+                    self.failing.reject(fault);
                 }
             }
             "error" => self.bare_error(line, moment, listener),
@@ -131,6 +151,7 @@ impl Claude {
         if another {
             self.end_launch(listener);
             self.launch = Launch { begun: true, ..Launch::default() };
+            self.meter.launch();
             listener.hear(Heard::Launched);
         }
         let launch = &mut self.launch;
@@ -162,7 +183,11 @@ impl Claude {
     fn end_launch(&mut self, listener: &mut dyn Listener) {
         self.speaking.end_turn(listener);
         self.calls.finish(listener);
+        if self.launch.outcome != Some(Outcome::Succeeded) || self.launch.works_on {
+            self.failing.give_up(listener);
+        }
         self.failing.went_on(listener);
+        self.failing.succeed();
         if self.launch.begun && self.launch.outcome.is_none() && !self.launch.transcript {
             listener.hear(Heard::Ended(Outcome::CutOff));
         }
@@ -268,6 +293,7 @@ impl Claude {
         let subtype_is_fine = matches!(&*line.subtype, "success" | "");
         let outcome = if subtype_is_fine && !line.is_error.0 {
             self.failing.went_on(listener);
+            self.failing.succeed();
             self.speaking.conclude(&line.result, listener);
             Outcome::Succeeded
         } else {
@@ -386,14 +412,14 @@ impl Adapter for Claude {
         match record {
             Record::Json(bytes) => {
                 let text = String::from_utf8_lossy(bytes);
-                if self.json(&text, moment, listener) {
-                    self.words.clear();
-                } else if !self.launch.begun {
-                    self.words.push(&text);
+                match self.json(&text, moment, listener) {
+                    Reading::Record => self.words.clear(),
+                    Reading::Foreign if !self.launch.begun => self.words.push(&text),
+                    Reading::Foreign | Reading::Unreadable => {}
                 }
             }
             Record::Text(line) => {
-                if !self.launch.begun {
+                if !self.launch.begun && !line.trim_start().starts_with("{\"") {
                     self.words.push(line);
                     listener.hear(Heard::Shown(Shown::Text(line)));
                 }
@@ -422,6 +448,9 @@ impl Adapter for Claude {
         } else {
             self.launch.outcome.filter(|_| !self.launch.works_on).unwrap_or(Outcome::CutOff)
         };
+        if outcome != Outcome::Succeeded {
+            self.failing.give_up(listener);
+        }
         if failed && outcome != Outcome::Succeeded {
             self.complain(moment, listener);
         }
@@ -438,10 +467,12 @@ fn is_result(line: &Line<'_>) -> bool {
 
 /// Why a result is none.
 fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
-    let mut message = line.result.to_string();
-    if message.trim().is_empty() {
-        let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
-        message = errors.join("\n");
+    let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
+    let (mut message, other) = (line.result.to_string(), errors.join("\n"));
+    // With these, the result is at best what the agent said before it failed.
+    let errors_first = line.subtype.starts_with("error_") && !other.trim().is_empty();
+    if errors_first || message.trim().is_empty() {
+        message = other;
     }
     if message.trim().is_empty() {
         message = line.subtype.to_string();
@@ -474,6 +505,9 @@ fn action(kind: &str, signature: &str) -> Action {
     let signature = crate::excerpt(signature).into_owned();
     Action { signature, kind: kind.to_owned(), ..Action::default() }
 }
+
+/// How a parser complains of a number that no type can hold.
+const TOO_LARGE: &str = "number out of range";
 
 /// How texts begin that stand in the place of a person's and are written by the program.
 const NOT_BY_PEOPLE: [&str; 7] = [

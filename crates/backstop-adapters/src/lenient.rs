@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -119,19 +119,24 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 pub(crate) struct Number(pub Option<f64>);
 
 impl Number {
-    /// As a count: what is negative or no number is nothing.
+    /// As a count: what is negative, absurdly large or no number is nothing.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the cast holds what is too large or below zero at the borders"
+        reason = "what is too large or below zero was left out"
     )]
     pub fn count(self) -> u64 {
-        self.0.map_or(0, |number| number as u64)
+        self.0.filter(|number| COUNTS.contains(number)).map_or(0, |number| number as u64)
     }
 
     /// As an amount of money or a share.
     pub fn amount(self) -> Option<f64> {
-        self.0.filter(|amount| amount.is_finite() && *amount >= 0.0)
+        self.0.filter(|amount| AMOUNTS.contains(amount))
+    }
+
+    /// Whether it is either left out or a possible count.
+    pub fn is_sound(&self) -> bool {
+        self.0.is_none_or(|number| COUNTS.contains(&number))
     }
 
     /// As an HTTP status.
@@ -154,6 +159,44 @@ impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         shaped(deserializer)
     }
+}
+
+/// What is larger was never counted, and would spoil every sum that it is part of.
+const COUNTS: RangeInclusive<f64> = 0.0..=1e15;
+const AMOUNTS: RangeInclusive<f64> = 0.0..=1e9;
+
+/// The same text of JSON with numbers that a parser can hold. One that is too large makes all of its
+/// record unreadable; in its place comes one that is neither a count nor an amount.
+pub(crate) fn with_sound_numbers(text: &str) -> String {
+    let mut sound = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(start);
+        sound.push_str(before);
+        let end = if from.starts_with('"') { end_of_string(from) } else { end_of_number(from) };
+        let (token, after) = from.split_at(end);
+        let too_large = token.parse().is_ok_and(f64::is_infinite);
+        sound.push_str(if too_large { "-1" } else { token });
+        rest = after;
+    }
+    sound.push_str(rest);
+    sound
+}
+
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = true;
+    let closes = |byte: u8| {
+        let closes = byte == b'"' && !escaped;
+        // The quote that opens it does not close it either.
+        escaped = byte == b'\\' && !escaped;
+        closes
+    };
+    text.bytes().position(closes).map_or(text.len(), |at| at + 1)
+}
+
+fn end_of_number(text: &str) -> usize {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
 }
 
 /// Whether it is `true`.
@@ -191,5 +234,36 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for Lenient<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         shaped(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(r#"{"a":1e999,"b":-1E+999,"c":12.5e3}"#, r#"{"a":-1,"b":-1,"c":12.5e3}"#)]
+    #[case(r#"["1e999 \" 1e999 \\",1e999]"#, r#"["1e999 \" 1e999 \\",-1]"#)]
+    #[case(r#"{"é":"1e999"#, r#"{"é":"1e999"#)]
+    #[case("-", "-")]
+    fn only_numbers_beyond_all_bounds_are_replaced(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(with_sound_numbers(text), expected);
+    }
+
+    #[rstest]
+    #[case("7", 7, Some(7.0))]
+    #[case("-7", 0, None)]
+    #[case("5e12", 5_000_000_000_000, None)]
+    #[case("1e16", 0, None)]
+    #[case("\"7\"", 0, None)]
+    fn absurd_numbers_are_unknown(
+        #[case] text: &str,
+        #[case] count: u64,
+        #[case] amount: Option<f64>,
+    ) {
+        let number: Number = serde_json::from_str(text).unwrap();
+        assert_eq!((number.count(), number.amount()), (count, amount));
     }
 }

@@ -8,6 +8,9 @@ use crate::{Fault, FaultKind, Heard, Listener, Shown};
 pub(super) struct Failing {
     /// Told by a message; the result may know more.
     held: Option<Fault>,
+    /// A rejected request. The program may get through at last, so only the end shows whether it
+    /// mattered.
+    rejected: Option<Fault>,
     /// Told since the agent last worked.
     told: Option<FaultKind>,
 }
@@ -21,6 +24,23 @@ impl Failing {
         });
     }
 
+    /// Keeps a rejection until the launch ends.
+    pub fn reject(&mut self, fault: Fault) {
+        self.rejected = Some(fault);
+    }
+
+    /// The launch has ended well: no rejection kept it from that.
+    pub fn succeed(&mut self) {
+        self.rejected = None;
+    }
+
+    /// The launch has ended, and not well: a rejection is the reason, unless another was told.
+    pub fn give_up(&mut self, listener: &mut dyn Listener) {
+        self.held = self.held.take().or_else(|| self.rejected.take());
+        self.flush(listener);
+        self.rejected = None;
+    }
+
     /// Tells a fault, and what was held with it.
     pub fn tell(&mut self, fault: Fault, listener: &mut dyn Listener) {
         self.hold(fault);
@@ -29,7 +49,14 @@ impl Failing {
 
     /// Tells what was held.
     pub fn flush(&mut self, listener: &mut dyn Listener) {
-        let Some(fault) = self.held.take() else { return };
+        let Some(mut fault) = self.held.take() else { return };
+        // The rejection knows for certain what texts only hint at.
+        if matches!(fault.kind, FaultKind::RateLimited | FaultKind::Other)
+            && let Some(rejected) = self.rejected.take()
+        {
+            fault.kind = rejected.kind;
+            fault.retry_at = rejected.retry_at.or(fault.retry_at);
+        }
         if self.told.is_some_and(|told| told == fault.kind || fault.kind == FaultKind::Other) {
             return;
         }

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use backstop_core::event::UsageBasis;
 
-use super::wire::{Counts, Line};
+use super::wire::{Counts, Line, ModelCounts};
 use crate::{Heard, Listener};
 use context::Window;
 use tokens::Tokens;
@@ -25,6 +25,8 @@ pub(super) struct Meter {
     model: String,
     /// What the last result said, and of which session.
     last: Option<(String, Claim)>,
+    /// A launch has begun since the last result, so its totals most likely begin at nothing.
+    fresh: bool,
     pub window: Window,
 }
 
@@ -33,23 +35,37 @@ pub(super) struct Meter {
 struct Claim {
     /// What all models have used; older versions do not say.
     models: Option<Tokens>,
+    /// What the main loop has used, in a way that depends on the version.
+    usage: Tokens,
     cost: Option<f64>,
 }
 
 impl Claim {
     fn of(line: &Line<'_>) -> Self {
         let models = line.model_usage.0.iter().flat_map(BTreeMap::values);
-        let counts = models.filter_map(|counts| counts.0).map(Tokens::from);
-        let total = counts.fold(Tokens::default(), Tokens::plus);
+        let models: Vec<ModelCounts> = models.filter_map(|counts| counts.0).collect();
+        let total = models.iter().copied().map(Tokens::from).fold(Tokens::default(), Tokens::plus);
+        // A sum of which one part is unknown is no total.
+        let known = !total.is_nothing() && models.iter().all(ModelCounts::is_sound);
         let costs = [line.total_cost_usd, line.cost_usd, line.total_cost];
         Self {
-            models: (!total.is_nothing()).then_some(total),
+            models: known.then_some(total),
+            usage: line.usage.0.map(Tokens::from).unwrap_or_default(),
             cost: costs.iter().find_map(|cost| cost.amount()),
         }
     }
 }
 
 impl Meter {
+    /// Another launch begins. It may repeat the ids of the one before, as a capture that was read
+    /// twice does, and what it uses is its own.
+    pub fn launch(&mut self) {
+        self.messages = Seen::default();
+        self.main = Tokens::default();
+        self.all = Tokens::default();
+        self.fresh = true;
+    }
+
     /// A message tells its usage. Several records share one message and repeat it; only its output
     /// can grow from one to the next.
     pub fn message(
@@ -86,7 +102,7 @@ impl Meter {
         let claim = Claim::of(line);
         let before = self.goes_on(claim, session);
         let (main, all) = (std::mem::take(&mut self.main), std::mem::take(&mut self.all));
-        let usage = line.usage.0.map(Tokens::from).filter(|usage| !usage.is_nothing());
+        let usage = Some(claim.usage).filter(|usage| !usage.is_nothing());
         let mut cost = claim.cost;
         if let (Some(now), Some(then)) = (cost, before.and_then(|before| before.cost)) {
             cost = Some((now - then).max(0.0));
@@ -95,12 +111,16 @@ impl Meter {
             (Some(now), Some(then)) => now.minus(then),
             (Some(now), None) => now,
             // Older versions give the last call's input or twice all of it, so only the output is
-            // taken from them; where no message was seen there is nothing better.
+            // taken from them; where no message was seen there is nothing better. None of them tells
+            // of sub-agents, whose messages are all that is known.
             (None, _) => match usage {
-                Some(usage) if main.taken_in() > 0 => Tokens { output: usage.output, ..main },
-                Some(usage) => usage,
-                None => main,
-            },
+                Some(usage) if usage.output > 0 && main.taken_in() > 0 => {
+                    Tokens { output: usage.output, ..main }
+                }
+                Some(usage) if main.taken_in() == 0 => usage,
+                Some(_) | None => main,
+            }
+            .plus(all.minus(main)),
         };
         // After a crash the result may be all zeros, and the messages are all that is known.
         let blank = claim.models.is_none() && usage.is_none() && claim.cost.unwrap_or(0.0) == 0.0;
@@ -110,6 +130,7 @@ impl Meter {
         let cost = cost.filter(|_| !is_unpriced);
         let model = if cost.is_none() { Some(&*self.model) } else { None };
         self.last = Some((session.to_owned(), claim));
+        self.fresh = false;
         listener.hear(Heard::Event(tokens.usage(cost, model, UsageBasis::Final).into()));
         if let Some(models) = &line.model_usage.0 {
             self.window.learn(models, listener);
@@ -127,8 +148,9 @@ impl Meter {
     }
 
     /// The last claim, if this one contains it: same session, nothing falls, and what was added has
-    /// room for the messages seen since. A process that resumes the session begins at nothing, so
-    /// its total has room for its own messages only.
+    /// room for what was used since. A process that resumes the session begins at nothing, so its
+    /// total has room for its own messages only. Where every turn begins like a launch, only totals
+    /// of models can show that it is none.
     fn goes_on(&self, claim: Claim, session: &str) -> Option<Claim> {
         let (of, last) = self.last.as_ref()?;
         if of != session || claim.cost < last.cost {
@@ -136,12 +158,18 @@ impl Meter {
         }
         match (claim.models, last.models) {
             (Some(now), Some(then)) => {
+                let since = if self.all.is_nothing() { claim.usage } else { self.all };
                 let room = now.minus(then).taken_in();
-                let enough = room.saturating_mul(10) >= self.all.taken_in().saturating_mul(9);
+                let enough = if self.fresh {
+                    room >= since.taken_in()
+                } else {
+                    // A message may be told that was not paid for.
+                    room.saturating_mul(10) >= since.taken_in().saturating_mul(9)
+                };
                 (now.covers(then) && enough).then_some(*last)
             }
             (None, Some(_)) => None,
-            (_, None) => Some(*last),
+            (_, None) => (!self.fresh).then_some(*last),
         }
     }
 }

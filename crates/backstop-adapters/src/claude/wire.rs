@@ -181,6 +181,13 @@ pub(super) struct ModelCounts {
     pub context_window: Number,
 }
 
+impl ModelCounts {
+    /// Whether none of its counts is a number that no count can be.
+    pub fn is_sound(&self) -> bool {
+        [self.input, self.output, self.cache_read, self.cache_write].iter().all(Number::is_sound)
+    }
+}
+
 /// What a message or the answer of a tool holds.
 #[derive(Debug, Default)]
 pub(super) enum Content<'a> {

@@ -74,6 +74,22 @@ fn captures() {
     assert_eq!(table, aligned);
 }
 
+#[test]
+#[expect(clippy::disallowed_methods, reason = "captures are files, and only tests read them")]
+fn a_capture_with_sub_agents() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
+    let Ok(capture) = std::fs::read(format!("{root}/claude-stream/task-tool-subagents.jsonl"))
+    else {
+        println!("skipped: no captures at {root}");
+        return;
+    };
+    let twice = told(&[&capture[..], &capture[..]].concat(), None);
+    assert_eq!(twice.tokens(), [792, 9590, 382_364, 90_412]);
+    assert_eq!(twice.cost().map(|cost| format!("{cost:.7}")), Some("0.1999934".to_owned()));
+    let older = String::from_utf8(capture).unwrap().replace("\"modelUsage\"", "\"other\"");
+    assert_eq!(told(older.as_bytes(), None).tokens(), [42, 161 + 2658, 159_480, 41_768]);
+}
+
 fn counted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut runs: Vec<(usize, &str)> = Vec::new();
     for name in names {

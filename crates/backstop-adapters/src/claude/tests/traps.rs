@@ -355,6 +355,93 @@ fn real_lines() -> Vec<String> {
     ]
 }
 
+/// A launch of session `s1` without totals of models.
+fn old_result(cost: f64) -> String {
+    DONE.replace("0.5", &cost.to_string())
+}
+
+#[test]
+fn a_relaunched_session_pays_again() {
+    let told = lines(&[INIT, &old_result(0.1), INIT, &old_result(0.3)]);
+    assert!((told.cost().unwrap() - 0.4).abs() < 1e-9);
+    assert_eq!(told.launches, 2);
+    let launch = [INIT, &assistant("m1", ""), &total(0.1, 30, 1000)];
+    let told = lines(&[launch, launch].concat());
+    assert!((told.cost().unwrap() - 0.2).abs() < 1e-9);
+    assert_eq!(told.tokens(), [20, 60, 2000, 200]);
+}
+
+#[test]
+fn a_turn_that_begins_like_a_launch_is_not_paid_twice() {
+    let second = total(0.3, 50, 2100).replace("\"inputTokens\":10", "\"inputTokens\":20");
+    let second = second.replace("CreationInputTokens\":100", "CreationInputTokens\":200");
+    let told = lines(&[
+        INIT,
+        &assistant("m1", ""),
+        &total(0.1, 30, 1000),
+        INIT,
+        &assistant("m2", ""),
+        &second,
+    ]);
+    assert!((told.cost().unwrap() - 0.3).abs() < 1e-9);
+    assert_eq!(told.tokens(), [20, 50, 2100, 200]);
+}
+
+#[test]
+fn messages_of_a_launch_that_was_cut_off_count_once() {
+    let told = lines(&[INIT, &assistant("m1", ""), INIT, &assistant("m2", ""), DONE]);
+    assert_eq!(told.tokens(), [20, 42, 2000, 200]);
+}
+
+#[test]
+fn without_totals_of_models_sub_agents_count_too() {
+    let sub =
+        assistant("m2", "").replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"t1""#);
+    let told = lines(&[INIT, &assistant("m1", ""), &sub, DONE]);
+    assert_eq!(told.tokens(), [20, 42, 2000, 200]);
+}
+
+#[rstest]
+#[case::beyond_all_types("1e999")]
+#[case::beyond_all_counts("1e300")]
+#[case::below_nothing("-5")]
+fn an_absurd_number_hides_nothing_else(#[case] number: &str) {
+    let absurd = DONE.replace("0.5", number).replace("40", number);
+    let told = lines(&[INIT, &assistant("m1", ""), &absurd]);
+    assert_eq!((told.outcome, told.cost()), (Some(Outcome::Succeeded), None));
+    assert_eq!(told.tokens(), [10, 2, 1000, 100]);
+    let absurd = total(0.5, 30, 1000).replace("30", number);
+    let told = lines(&[INIT, &assistant("m1", ""), &absurd]);
+    assert_eq!((told.cost(), told.tokens()), (Some(0.5), [10, 2, 1000, 100]));
+}
+
+#[test]
+fn a_broken_record_is_nobodys_words() {
+    let told = told(br#"{"type":"result","result":"<promise>COMPLETE</promise>","x":}"#, Some(0));
+    assert!(told.results.is_empty());
+    assert_eq!(told.outcome, Some(Outcome::CutOff));
+}
+
+const REJECTED: &str = r#"{"type":"rate_limit_event","session_id":"s1","rate_limit_info":{"status":"rejected","resetsAt":1779204000,"rateLimitType":"five_hour"}}"#;
+
+#[test]
+fn a_rejection_counts_only_where_the_launch_does_not_succeed() {
+    assert!(lines(&[INIT, REJECTED, &assistant("m1", ""), DONE]).faults.is_empty());
+    let failed = DONE.replace("\"is_error\":false", "\"is_error\":true");
+    let failed = failed.replace("Done.", "5-hour limit reached ∙ resets 12am");
+    for rest in [&[][..], &[&*failed], &[&*failed, INIT, DONE], &[INIT, DONE]] {
+        let told = lines(&[&[INIT, REJECTED], rest].concat());
+        assert_eq!(told.fault_kinds(), [FaultKind::RateLimited]);
+        assert_eq!(told.faults[0].2.as_deref(), Some("2026-05-19T15:20:00Z"));
+    }
+}
+
+#[test]
+fn errors_say_more_than_what_was_said_before_them() {
+    let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"Prompt is too long","errors":["Credit balance is too low"],"session_id":"s1"}"#;
+    assert_eq!(lines(&[INIT, line]).fault_kinds(), [FaultKind::Credits]);
+}
+
 proptest! {
     #[test]
     fn no_output_panics(

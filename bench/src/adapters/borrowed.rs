@@ -23,6 +23,7 @@ pub enum Value<'a> {
 /// The name of a field.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
+#[expect(dead_code, reason = "only that it is read matters")]
 pub struct Key<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {

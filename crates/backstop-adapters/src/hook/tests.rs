@@ -98,7 +98,7 @@ fn what_is_nested_deep_is_left_out_and_the_rest_read() {
         r#"{{"tool_input":{{"file_path":"/a","x":{deep}}},"hook_event_name":"PreToolUse","tool_name":"Write"}}"#
     );
     let input = HookInput::read(text.as_bytes()).unwrap();
-    assert_eq!((input.event(), targets(&input)), (HookEvent::PreToolUse, vec!["/a".into()]));
+    assert_eq!((input.event(), targets(&input)), (HookEvent::PreToolUse, vec!["/a"]));
 }
 
 #[rstest]

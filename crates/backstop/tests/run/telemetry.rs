@@ -14,7 +14,7 @@ fn a_limit_ends_an_iteration_in_the_middle() {
     assert_eq!(ended.stdout, "200\n200\n");
     test.leaves_nothing();
     let state = test.state();
-    assert_eq!(state["stop_reason"]["code"], "max_cost");
+    assert_eq!(state["stop_reason"]["code"], "cost_limit");
     assert_eq!(state["facts"]["cost_usd"], json!(1.2));
     assert_eq!(state["facts"]["tokens"], 240);
     assert!(test.events("usage").iter().all(|usage| usage["basis"] == "live"));

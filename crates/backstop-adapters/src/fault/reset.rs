@@ -14,7 +14,7 @@ use crate::Moment;
 /// The time that a message names for trying again.
 ///
 /// A clock time without a date is the next time that the clock shows it in that zone. One that has
-/// passed by no more than [`GRACE`] means now and not tomorrow: the message was printed a little
+/// passed by no more than `GRACE` means now and not tomorrow: the message was printed a little
 /// late, or the clocks differ. A time that the change to summer time leaves out is the one that the
 /// clock shows instead.
 pub fn reset_time(text: &str, moment: &Moment) -> Option<Timestamp> {

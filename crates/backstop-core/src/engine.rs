@@ -178,11 +178,27 @@ impl Engine {
 
     /// Lets claims that were refused count again, to be proven anew.
     pub fn admit_claims(&mut self) {
+        self.admit(|_, _| true);
+    }
+
+    /// Lets claims count again that hold no more: should they hold once more, it is for another
+    /// reason. Those that never ceased stay refused.
+    pub fn admit_what_ceased(&mut self) {
+        self.decide(self.now);
+        self.admit(|engine, rule| !engine.measures[rule].truth.is_met());
+    }
+
+    fn admit(&mut self, which: impl Fn(&Self, usize) -> bool) {
         let refused: Vec<usize> = self.refused.iter().collect();
-        for rule in refused {
+        for rule in refused.into_iter().filter(|rule| which(self, *rule)).collect::<Vec<_>>() {
             self.refused.set(rule, false);
             self.mark_rule(u32::try_from(rule).unwrap_or(u32::MAX));
         }
+    }
+
+    /// When a rule's answer may change by the time of day alone.
+    pub fn wake_of(&self, rule: usize) -> Option<Timestamp> {
+        u32::try_from(rule).ok().and_then(|rule| self.by_wall.of(rule))
     }
 
     /// The ways in which rules fired at the last decision, as numbers that mean nothing else: to

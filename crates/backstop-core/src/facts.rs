@@ -22,6 +22,7 @@ mod clock;
 mod cycles;
 mod errors;
 mod given;
+mod handoff;
 mod health;
 mod people;
 mod progress;
@@ -37,6 +38,7 @@ mod waits;
 mod watch;
 
 pub use given::GivenFacts;
+pub use handoff::HandOff;
 pub use health::{Health, HealthLimits};
 pub use progress::ProgressKinds;
 pub use streak::{Streak, Streaks};
@@ -83,6 +85,11 @@ pub struct Facts {
     #[serde(default)]
     pub(crate) terminated: bool,
     pub(crate) answer: Option<Answer>,
+    /// What a person is asked and has not answered.
+    #[serde(default)]
+    question: Option<String>,
+    #[serde(default)]
+    handoff: HandOff,
     pub(crate) patterns: seen::Patterns,
     pub(crate) probes: seen::Probes,
     pub(crate) raises: BTreeMap<String, LimitValue>,
@@ -187,6 +194,7 @@ impl Facts {
                 };
                 self.detector().observe(&step);
                 self.overrides.repetition = None;
+                self.handoff.acted(action);
                 Watch::REPETITION
             }
             EventKind::Probe(probe) => {
@@ -226,12 +234,15 @@ impl Facts {
                 Watch::DRIFT
             }
             EventKind::Signal(signal) => self.signalled(signal),
-            EventKind::Asked(_) => {
+            EventKind::Asked(asked) => {
+                self.question = Some(asked.question.clone());
                 self.clock.wait(Wait::Answer);
                 Watch::NONE
             }
             EventKind::Answered(answered) => {
                 self.answer = Some(answered.answer);
+                self.question = None;
+                self.handoff.answered(answered);
                 self.clock.done_waiting(Wait::Answer);
                 match answered.answer {
                     // Who wants the run to end has not let it go on.
@@ -242,6 +253,7 @@ impl Facts {
             EventKind::Recovered(recovered) => {
                 self.errors.ended_on_purpose = true;
                 self.progress.recovered(recovered.kind);
+                self.handoff.recovered(recovered);
                 Watch::RECOVERIES
             }
             EventKind::Decided(decided) => {
@@ -259,9 +271,10 @@ impl Facts {
                 Watch::NONE
             }
             // A hold may end with a resumption, and a question that nobody answered with either.
-            EventKind::Released(_) | EventKind::Resumed(_) => {
-                self.clock.goes_on();
-                self.acknowledge(now)
+            EventKind::Released(_) => self.goes_on(now),
+            EventKind::Resumed(resumed) => {
+                self.handoff.resumed(resumed);
+                self.goes_on(now)
             }
         }
     }
@@ -291,6 +304,7 @@ impl Facts {
         self.progress.iteration_finished(excused);
         self.spent.iteration_finished(excused);
         self.worker.iteration_finished(end.timed_out);
+        self.handoff.iteration_finished();
         if self.ended_rate_limited() {
             self.waits.begin(now.at, self.worker.retry_at);
         }
@@ -301,6 +315,13 @@ impl Facts {
             | Watch::PROGRESS
             | Watch::METERS
             | Watch::WORKER
+    }
+
+    /// The run was let go by a person who has seen what held it up.
+    fn goes_on(&mut self, now: Moment) -> Watch {
+        self.question = None;
+        self.clock.goes_on();
+        self.acknowledge(now)
     }
 
     fn success(&mut self) -> Watch {
@@ -419,6 +440,26 @@ impl Facts {
     /// The exit code of the last iteration.
     pub fn exit_code(&self) -> Option<i32> {
         self.exit_code
+    }
+
+    /// What a person is asked and has not answered.
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
+    }
+
+    /// What the next iteration should be told.
+    pub fn handoff(&self) -> &HandOff {
+        &self.handoff
+    }
+
+    /// What the last error said.
+    pub fn last_error(&self) -> Option<&str> {
+        self.errors.last.as_ref().map(|error| error.message.as_str())
+    }
+
+    /// The tests that failed in the last test run, where they have names.
+    pub fn failed_tests(&self) -> &[String] {
+        &self.tests.failed
     }
 
     /// How many errors came in a row.

@@ -24,25 +24,31 @@ use crate::clock::Clock;
 use crate::launch::Launch;
 use crate::probe::Probes;
 use crate::progress::ProgressSources;
+use crate::prompt::Choice;
 use crate::report::{Phase, Remark, Reporter, Started};
 use crate::signals::Signals;
 use crate::socket::Request;
 use crate::tree::Tree;
 
+mod asking;
+mod attending;
 mod between;
 mod draining;
 mod ending;
 mod halt;
 mod happening;
+mod holding;
 mod idle;
 mod iteration;
 mod journalling;
 pub(crate) mod proof;
+mod recovering;
 mod requests;
 pub(crate) mod settings;
 mod telemetry;
 mod testing;
 
+use asking::{Asking, Said};
 use between::Gate;
 pub use halt::Outcome;
 use happening::Happening;
@@ -89,6 +95,17 @@ pub struct Dispatcher {
     pub(crate) latched: Option<Decision>,
     pub(crate) phase: Phase,
     pub(crate) paused: bool,
+    /// The question that a person is asked now, and what was said to the last one.
+    pub(crate) asking: Option<Asking>,
+    pub(crate) said: Option<Said>,
+    /// What a person wants of the iteration that is to start.
+    pub(crate) turn: Option<Choice>,
+    /// There is a terminal to ask on.
+    pub(crate) has_keyboard: bool,
+    /// A hold is waited out.
+    pub(crate) is_held: bool,
+    /// The file that tells the current iteration what it must know.
+    pub(crate) handed_off: Option<PathBuf>,
     /// A person or the system wants the run to end, whatever the policy says.
     pub(crate) ordered: Option<Order>,
     /// It went on after a halt or a crash, so that iterations are told where to go on.
@@ -246,6 +263,9 @@ impl Dispatcher {
         pairs.push(("BACKSTOP_ITERATION".into(), self.iteration_number().to_string().into()));
         if let Some(socket) = &self.report_socket {
             pairs.push(("BACKSTOP_SOCKET".into(), socket.into()));
+        }
+        if let Some(path) = &self.handed_off {
+            pairs.push(("BACKSTOP_HANDOFF".into(), path.into()));
         }
         if self.was_resumed {
             let state = RunState::going_on(self.run, RunStatus::Running, &self.engine);

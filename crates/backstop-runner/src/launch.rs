@@ -28,6 +28,9 @@ pub struct Launch {
     /// The command is told to export its telemetry to the run.
     #[serde(default)]
     pub telemetry: bool,
+    /// A person is asked before each iteration.
+    #[serde(default)]
+    pub attended: bool,
 }
 
 /// What every iteration reads.

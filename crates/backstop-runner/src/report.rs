@@ -8,6 +8,7 @@ use backstop_core::state::RunState;
 use backstop_core::time::Moment;
 
 use crate::launch::Launch;
+use crate::prompt::Prompt;
 use crate::tree::Containment;
 
 /// Turns what happens into text. It never waits and never fails: what it answers is written by
@@ -85,6 +86,12 @@ pub enum Phase {
         left: Option<std::time::Duration>,
     },
     Paused,
+    /// A person is asked something, and has so long to answer; then this happens.
+    Asking {
+        prompt: Prompt,
+        left: Option<std::time::Duration>,
+        then: &'static str,
+    },
 }
 
 /// Something worth a line.

@@ -124,7 +124,10 @@ pub async fn take_over(
     for event in changes(&run, wishes, &journal.engine)? {
         journal.take(event);
     }
-    journal.set_aside_what_cannot_be_raised();
+    // A crash was seen by nobody: what held the run up then does so still.
+    if run.status.is_halted() {
+        journal.set_aside_what_cannot_be_raised();
+    }
     journal.commit(&**store, &lease).await?;
     let policy_name = policy_name(&**store, journal.engine.policy_hash()).await?;
     let Taking { engine, seq, .. } = journal;
@@ -184,7 +187,14 @@ pub fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), Resum
         engine.handle_event(&event, now.at);
     }
     let decision = engine.poll_decision(now);
-    if !RunStatus::after(decision.verdict).is_halted() || decision.verdict == Verdict::Complete {
+    let is_unknown = |index| decision.unknown.iter().any(|unknown| unknown.rule == index);
+    let stands_in_the_way = match decision.verdict {
+        Verdict::Stop | Verdict::Kill | Verdict::Fail => true,
+        // Who resumes a held run lets it go, but a limit without a meter is still none.
+        Verdict::Hold => decision.rule.as_ref().is_some_and(|rule| is_unknown(rule.index)),
+        _ => false,
+    };
+    if !stands_in_the_way {
         return Ok(());
     }
     match hint(&decision, &engine, run) {
@@ -296,7 +306,10 @@ impl Taking {
             let decision = self.engine.poll_decision(now);
             let halts = RunStatus::after(decision.verdict).is_halted();
             match decision.rule.filter(|_| halts && decision.verdict != Verdict::Complete) {
-                Some(rule) => self.engine.refuse_claim(rule.index),
+                Some(rule) => {
+                    self.engine.refuse_claim(rule.index);
+                    self.take(Noted { what: Note::SetAside, detail: rule.name });
+                }
                 None => return,
             }
         }

@@ -42,6 +42,8 @@ pub struct Supervisor {
     pub columns: Option<LiveTerminal>,
     /// Whether what is shown may have colours.
     pub colour: bool,
+    /// Whether questions can be answered where the run is shown.
+    pub has_keyboard: bool,
     pub policy_name: String,
     pub notes: Vec<String>,
     pub lease_duration: Duration,
@@ -180,6 +182,12 @@ impl Supervisor {
             seen: Default::default(),
             phase: Phase::Running,
             paused: false,
+            asking: None,
+            said: None,
+            turn: None,
+            has_keyboard: self.has_keyboard,
+            is_held: false,
+            handed_off: None,
             ordered: None,
             was_resumed: start == Start::Resumed,
             latched: None,

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use backstop_core::decision::Decision;
 use backstop_core::document::canonical_json;
 use backstop_core::event::{
-    Event, EventKind, Note, Noted, Raised, Resumed, RunStarted, Signal, SignalKind,
-    VerificationOutcome,
+    Answer as PersonsAnswer, Answered, Event, EventKind, Note, Noted, Raised, Released, Resumed,
+    RunStarted, Signal, SignalKind, VerificationOutcome,
 };
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
@@ -48,6 +48,10 @@ pub enum UnsupervisedError {
     Halted { run: RunId, status: RunStatus, reason: Option<String> },
     #[error("run {run} goes on: there is nothing to resume")]
     GoesOn { run: RunId },
+    #[error("run {run} is {status}, not held: there is nothing to release")]
+    NotHeld { run: RunId, status: RunStatus },
+    #[error("run {run} asks nothing")]
+    NoQuestion { run: RunId },
 }
 
 /// What became of a call.
@@ -255,6 +259,48 @@ pub async fn reopen(
         session.set_status(RunStatus::Running);
         // Whoever reports next is told what still holds.
         Ok(session.decision())
+    })
+    .await
+}
+
+/// Lets a held run go on, or a held loop be resumed: what fired is acknowledged.
+pub async fn release(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    by: String,
+    why: Option<String>,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_not_held()?;
+        session.add(Event::new(Released { by: Some(by), why }));
+        session.let_go();
+        Ok(session.decision())
+    })
+    .await
+}
+
+/// Answers the question that a held run has put.
+pub async fn answer(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    answer: PersonsAnswer,
+    note: Option<String>,
+    by: String,
+) -> Result<Outcome, UnsupervisedError> {
+    write(store, home, run, move |session| {
+        session.refuse_if_not_held()?;
+        let question = session.question().ok_or(UnsupervisedError::NoQuestion { run })?;
+        session.add(Event::new(Answered { question, answer, note, by: Some(by) }));
+        if answer != PersonsAnswer::Abort {
+            session.let_go();
+            return Ok(session.decision());
+        }
+        let grounds = session.decision();
+        let message = "A person answered with abort".to_owned();
+        let stop = of_reason(grounds, Verdict::Stop, ReasonCode::UserAborted, message);
+        Ok(session.halt(stop))
     })
     .await
 }

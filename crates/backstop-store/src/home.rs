@@ -93,6 +93,16 @@ impl RunFolder {
         self.path.join("seen-trees")
     }
 
+    /// What an iteration that starts afresh is told.
+    pub fn handoff(&self) -> PathBuf {
+        self.path.join("handoff.md")
+    }
+
+    /// What it is fed, with that at the end.
+    pub fn prompt_with_handoff(&self) -> PathBuf {
+        self.path.join("prompt-with-handoff")
+    }
+
     /// What became of every test of the run.
     pub fn test_history(&self) -> PathBuf {
         self.path.join("tests.json")

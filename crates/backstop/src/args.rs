@@ -14,7 +14,10 @@ mod tests;
 mod views;
 
 pub use hook::{HookArguments, HookCommand, HookInstallArguments};
-pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
+pub use operate::{
+    AnswerArguments, ApplyArguments, AttendArguments, PauseArguments, RaiseArguments,
+    ReleaseArguments, StopArguments,
+};
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{ResumeArguments, RunArguments, ViewFlags};
@@ -26,7 +29,10 @@ pub use views::{
 };
 
 use hook::HOOK_EXAMPLES;
-use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
+use operate::{
+    ANSWER_EXAMPLES, APPLY_EXAMPLES, ATTEND_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES,
+    RELEASE_EXAMPLES, STOP_EXAMPLES,
+};
 use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
@@ -79,6 +85,15 @@ pub enum Command {
     /// Let a run wait after its iteration, or go on
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseArguments),
+    /// Answer what a run asks
+    #[command(after_help = ANSWER_EXAMPLES)]
+    Answer(AnswerArguments),
+    /// Let a held run go on
+    #[command(after_help = RELEASE_EXAMPLES)]
+    Release(ReleaseArguments),
+    /// Be asked before each iteration of a run, or no longer
+    #[command(after_help = ATTEND_EXAMPLES)]
+    Attend(AttendArguments),
     /// Raise limits of a run
     #[command(after_help = RAISE_EXAMPLES)]
     Raise(RaiseArguments),

@@ -4,7 +4,9 @@ use crate::args::Command;
 use crate::error::Error;
 use crate::terminal::Terminal;
 
+mod answer;
 mod attach;
+mod attend;
 mod begin;
 mod check;
 mod completions;
@@ -22,6 +24,7 @@ mod policy;
 mod prune;
 mod raise;
 mod reasons;
+mod release;
 mod replay;
 mod resume;
 mod run;
@@ -40,6 +43,9 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Hook(command) => hook::run(&command, terminal),
         Command::Stop(arguments) => stop::run(&arguments, terminal),
         Command::Pause(arguments) => pause::run(&arguments, terminal),
+        Command::Answer(arguments) => answer::run(&arguments, terminal),
+        Command::Release(arguments) => release::run(&arguments, terminal),
+        Command::Attend(arguments) => attend::run(&arguments, terminal),
         Command::Raise(arguments) => raise::run(&arguments, terminal),
         Command::Ls(arguments) => ls::run(&arguments, terminal),
         Command::Show(arguments) => show::run(&arguments, terminal),

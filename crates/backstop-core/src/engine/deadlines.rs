@@ -20,6 +20,12 @@ impl<T: Ord + Copy> Deadlines<T> {
         self.heap.first().map(|(time, _)| *time)
     }
 
+    /// A rule's time.
+    pub(super) fn of(&self, rule: u32) -> Option<T> {
+        let place = self.place.get(rule as usize)?;
+        self.heap.get(*place as usize).map(|(time, _)| *time)
+    }
+
     /// Sets, moves or removes a rule's time.
     pub(super) fn set(&mut self, rule: u32, time: Option<T>) {
         let place = self.place[rule as usize];

@@ -573,4 +573,10 @@ pub enum Note {
     PolicyApplied,
     /// The state of the work was kept.
     Kept,
+    /// A rule that a person has seen does not count until the next iteration has ended.
+    SetAside,
+    /// A person let an iteration pass without running it.
+    Skipped,
+    /// Whether a person is asked before each iteration was changed.
+    Attended,
 }

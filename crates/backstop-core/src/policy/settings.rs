@@ -121,6 +121,8 @@ record! {
         optional finish_within: Pause,
         /// Pause between iterations; left out: none.
         optional delay: Pause,
+        /// A hold that ends by itself sooner is waited out; left out: 10m.
+        optional hold_wait: Pause,
         /// A file that is fed to every iteration; left out: what was piped in.
         optional stdin: Text,
         /// Which adapter reads the output; left out: auto.
@@ -131,6 +133,7 @@ record! {
 impl LoopSettings {
     pub const DEFAULT_GRACE: Duration = Duration::from_secs(10);
     pub const DEFAULT_FINISH_WITHIN: Duration = Duration::from_secs(300);
+    pub const DEFAULT_HOLD_WAIT: Duration = Duration::from_secs(600);
 }
 
 /// A signal that asks a process to end.
@@ -242,6 +245,10 @@ record! {
         /// What happens when nobody answers; left out: hold.
         optional on_timeout: OnTimeout,
     }
+}
+
+impl InterventionSettings {
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 }
 
 /// What happens to a run when nobody answers.

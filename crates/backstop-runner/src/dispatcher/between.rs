@@ -8,7 +8,7 @@ use backstop_core::state::RunStatus;
 use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
 
-use super::{Dispatcher, Happening, Order, Outcome, RunError};
+use super::{Dispatcher, Order, Outcome, RunError};
 use crate::report::{Phase, Remark};
 use crate::signals::Signal;
 
@@ -18,44 +18,85 @@ pub(super) enum Gate {
     Halt(Box<Decision>),
 }
 
+/// What follows from a step between two iterations.
+pub(super) enum Next {
+    /// It is settled; the next iteration may start.
+    Go,
+    /// Something has changed: decide again.
+    Decide,
+    /// This was decided meanwhile.
+    Decided(Box<Decision>),
+    Halt(Box<Decision>),
+}
+
 impl Dispatcher {
-    /// Waits as long as the decision, the policy and people want, then says whether to go on.
-    pub(super) async fn gate(&mut self, decision: Decision) -> Result<Gate, RunError> {
-        if let Some(end) = self.end_of(decision.clone()) {
-            return Ok(Gate::Halt(Box::new(end)));
+    /// Waits, recovers, asks and holds as long as the decision, the policy and people want, then
+    /// says whether to go on.
+    pub(super) async fn gate(&mut self, mut decision: Decision) -> Result<Gate, RunError> {
+        loop {
+            if let Some(end) = self.end_of(&decision) {
+                return Ok(Gate::Halt(Box::new(end)));
+            }
+            let next = match decision.verdict {
+                Verdict::Ask => self.intervene(decision).await?,
+                Verdict::Hold => self.hold(decision).await?,
+                Verdict::Recover => self.recover(decision).await?,
+                _ => self.before_the_next(decision).await?,
+            };
+            match next {
+                Next::Go => return Ok(Gate::Go),
+                Next::Halt(end) => return Ok(Gate::Halt(end)),
+                Next::Decide => decision = self.judge_anew().await?,
+                Next::Decided(meanwhile) => decision = *meanwhile,
+            }
         }
+    }
+
+    /// What is waited for when nothing stands against another iteration.
+    async fn before_the_next(&mut self, decision: Decision) -> Result<Next, RunError> {
+        self.withdraw_question();
         let wait = self.wait_after(&decision);
         if let Some(message) = wait.as_ref().and_then(|wait| self.too_long(wait)) {
             let end = super::halt::too_long(decision, message, &self.engine);
             self.record(&end);
-            return Ok(Gate::Halt(Box::new(end)));
+            return Ok(Next::Halt(Box::new(end)));
         }
         if let Some(wait) = wait
-            && let Some(end) = self.wait(wait).await?
+            && let Some(meanwhile) = self.wait(wait).await?
         {
-            return Ok(Gate::Halt(Box::new(end)));
+            return Ok(Next::Decided(meanwhile));
         }
         if self.paused
-            && let Some(end) = self.wait_for_continuation().await?
+            && let Some(meanwhile) = self.wait_for_continuation().await?
         {
-            return Ok(Gate::Halt(Box::new(end)));
+            return Ok(Next::Decided(meanwhile));
         }
-        match self.engine.preflight(self.clock.now()) {
-            Some(short) => {
-                self.record(&short);
-                Ok(Gate::Halt(Box::new(short)))
-            }
-            None => Ok(Gate::Go),
+        match self.attend().await? {
+            Next::Go => {}
+            other => return Ok(other),
         }
+        if let Some(short) = self.engine.preflight(self.clock.now()) {
+            self.record(&short);
+            return Ok(Next::Halt(Box::new(short)));
+        }
+        Ok(Next::Go)
+    }
+
+    /// Decides on what has changed since the last iteration; a new claim is verified.
+    async fn judge_anew(&mut self) -> Result<Decision, RunError> {
+        let verdict = self.decide();
+        let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
+        Ok(self.judge(proven))
     }
 
     /// The decision that halts the run, if this one does. An order to end it does in any case.
-    fn end_of(&mut self, decision: Decision) -> Option<Decision> {
-        if RunStatus::after(decision.verdict).is_halted() {
-            return Some(decision);
+    fn end_of(&mut self, decision: &Decision) -> Option<Decision> {
+        use Verdict::{Complete, Fail, Kill, Stop};
+        if matches!(decision.verdict, Stop | Kill | Fail | Complete) {
+            return Some(decision.clone());
         }
         self.ordered?;
-        let end = super::halt::ordered(decision, &self.engine);
+        let end = super::halt::ordered(decision.clone(), &self.engine);
         self.record(&end);
         Some(end)
     }
@@ -109,8 +150,8 @@ impl Dispatcher {
         }
     }
 
-    /// Waits, and hears what happens meanwhile. A decision ends the wait and the run.
-    async fn wait(&mut self, wait: Wait) -> Result<Option<Decision>, RunError> {
+    /// Waits, and hears what happens meanwhile. A decision that wants something else ends the wait.
+    async fn wait(&mut self, wait: Wait) -> Result<Option<Box<Decision>>, RunError> {
         let until = self.timers.active() + wait.left;
         if !wait.is_active {
             self.clock.pause();
@@ -121,22 +162,22 @@ impl Dispatcher {
             let until = until.to_zoned(self.engine.zone().clone()).strftime("%H:%M:%S").to_string();
             self.remark(&Remark::Note(format!("waiting {left}, until {until}: {}", wait.why)));
         }
-        let ended = loop {
+        let meanwhile = loop {
             let left = until.saturating_sub(self.timers.active());
             if left.is_zero() {
                 break None;
             }
             self.phase = Phase::Waiting { why: wait.why.clone(), left: Some(left) };
-            if let Some(decision) = self.hear_while_waiting(Some(until)).await? {
-                break Some(decision);
+            if let Some(meanwhile) = self.hear_something_else(Some(until)).await? {
+                break Some(meanwhile);
             }
         };
         self.clock.run_on();
-        Ok(ended)
+        Ok(meanwhile)
     }
 
     /// A person wants the run to wait.
-    async fn wait_for_continuation(&mut self) -> Result<Option<Decision>, RunError> {
+    async fn wait_for_continuation(&mut self) -> Result<Option<Box<Decision>>, RunError> {
         self.phase = Phase::Paused;
         self.clock.pause();
         self.mark(RunStatus::Paused);
@@ -144,36 +185,33 @@ impl Dispatcher {
             "paused; go on with `backstop pause {} --continue`",
             self.run
         )));
-        let ended = loop {
+        let meanwhile = loop {
             if !self.paused {
                 break None;
             }
-            if let Some(decision) = self.hear_while_waiting(None).await? {
-                break Some(decision);
+            if let Some(meanwhile) = self.hear_something_else(None).await? {
+                break Some(meanwhile);
             }
         };
         self.clock.run_on();
         self.mark(RunStatus::Running);
-        Ok(ended)
+        Ok(meanwhile)
     }
 
-    async fn hear_while_waiting(
+    /// Hears the next thing; the decision that follows from it, if it is not to go on.
+    async fn hear_something_else(
         &mut self,
         until: Option<Duration>,
-    ) -> Result<Option<Decision>, RunError> {
-        match self.next(None, until).await? {
-            Happening::Asked(request) => self.answer(request).await,
-            Happening::Signalled(signal) => self.signalled(signal).await,
-            Happening::Answered(answers) => self.take_all(answers),
-            Happening::Due | Happening::Captured(_) | Happening::Exited(_) => {}
-        }
+    ) -> Result<Option<Box<Decision>>, RunError> {
+        self.hear(until).await?;
+        let interferes =
+            |run: &Self, verdict| RunStatus::after(verdict).is_halted() || run.ordered.is_some();
         let verdict = self.decide();
-        if RunStatus::after(verdict).is_halted() || self.ordered.is_some() {
-            let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
-            let decision = self.judge(proven);
-            return Ok(self.end_of(decision));
+        if !interferes(self, verdict) {
+            return Ok(None);
         }
-        Ok(None)
+        let decision = self.judge_anew().await?;
+        Ok(interferes(self, decision.verdict).then(|| Box::new(decision)))
     }
 
     /// Stops everything until the run is continued: Ctrl-Z.
@@ -183,6 +221,10 @@ impl Dispatcher {
         self.clock.pause();
         self.timers.pause();
         self.tree.stop_all();
+        let asking = self.asking.as_ref();
+        if let Some(keyboard) = asking.and_then(|asking| asking.keyboard.as_ref()) {
+            keyboard.rest();
+        }
         // The shell writes as soon as this is confirmed; the block must be gone by then. A terminal
         // that takes nothing can't keep it from coming to that.
         let left = self.pump.leave_screen();
@@ -216,6 +258,11 @@ impl Dispatcher {
 
     fn wake(&mut self, was_running: bool, began: std::time::Instant) {
         self.tree.continue_all();
+        let asking = self.asking.as_ref();
+        if let Some(keyboard) = asking.and_then(|asking| asking.keyboard.as_ref()) {
+            // A terminal that is gone takes no keys; other channels stay.
+            let _gone = keyboard.listen();
+        }
         self.timers.run_on();
         if was_running {
             self.clock.run_on();
@@ -254,11 +301,7 @@ impl Dispatcher {
                 why: wait.why.clone(),
                 left: Some(until.saturating_sub(self.timers.active())),
             };
-            match self.next(None, Some(until)).await? {
-                Happening::Asked(request) => self.answer(request).await,
-                Happening::Signalled(signal) => self.signalled(signal).await,
-                _ => {}
-            }
+            self.hear(Some(until)).await?;
         }
         self.clock.run_on();
         if self.ordered.is_some() {

@@ -40,6 +40,7 @@ impl Dispatcher {
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),
+                Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Due if give_up_at.is_some_and(|at| self.timers.active() >= at) => {
                     if hurried {
                         // Something that can't be written without waiting for it, such as a socket.

@@ -93,6 +93,8 @@ impl Dispatcher {
     fn wanted(&self, verdict: Verdict) -> u8 {
         let by_verdict = match verdict {
             Verdict::Continue | Verdict::Warn | Verdict::Retry => 0,
+            // The iteration runs on while a person thinks; without anybody to ask, it is a hold.
+            Verdict::Ask if self.can_ask() || self.asking.is_some() => 0,
             Verdict::Ask | Verdict::Hold | Verdict::Stop | Verdict::Complete => 1,
             Verdict::Recover | Verdict::Kill | Verdict::Fail => 2,
         };

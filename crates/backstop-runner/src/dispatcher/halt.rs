@@ -67,7 +67,8 @@ impl Dispatcher {
         }
     }
 
-    async fn keep_work(&mut self, decision: &Decision) -> Option<String> {
+    /// Keeps the work as it is, under a ref of the run's own.
+    pub(super) async fn keep_work(&mut self, decision: &Decision) -> Option<String> {
         let iteration = self.engine.facts().iterations();
         if iteration == 0 || self.ordered == Some(Order::KillNow) {
             return None;
@@ -149,6 +150,12 @@ pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
 /// The decision of a run that would have to wait for too long.
 pub(super) fn too_long(decision: Decision, message: String, engine: &Engine) -> Decision {
     with_reason(decision, Verdict::Hold, ReasonCode::RateLimited, message, engine)
+}
+
+/// The decision of a run whose question nobody answered.
+pub(super) fn unanswered(decision: Decision, verdict: Verdict, engine: &Engine) -> Decision {
+    let message = format!("Nobody answered: {}", decision.message);
+    with_reason(decision, verdict, ReasonCode::UserUnresponsive, message, engine)
 }
 
 fn with_reason(

@@ -20,6 +20,8 @@ pub(super) enum Happening {
     Asked(Request),
     Signalled(Signal),
     Answered(Vec<Probe>),
+    /// Keys were pressed while a question is open.
+    Typed(Vec<u8>),
     /// A time has come, or a process that nobody waits for has ended.
     Due,
 }
@@ -46,6 +48,13 @@ impl Dispatcher {
                 None => std::future::pending().await,
             }
         };
+        let keyboard = self.asking.as_mut().and_then(|asking| asking.keyboard.as_mut());
+        let typed = async {
+            match keyboard {
+                Some(keyboard) => keyboard.typed().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             signal = self.signals.next() => Ok(Happening::Signalled(signal)),
@@ -58,6 +67,7 @@ impl Dispatcher {
                 Err(source) => Err(RunError::Io { what: "wait for the command", source }),
             },
             Some(request) = self.requests.recv() => Ok(Happening::Asked(request)),
+            bytes = typed => Ok(Happening::Typed(bytes)),
             answers = self.probes.changed() => Ok(Happening::Answered(answers)),
             _ = self.orphans.recv() => {
                 self.tree.reap();

@@ -12,13 +12,13 @@ use backstop_core::event::{
     UnitStatus, Worker, WorkerStatus,
 };
 use backstop_core::time::millis;
+use backstop_core::verdict::Verdict;
 
 use super::ending::{Ending, Step};
 use super::happening::lost_lease;
 use super::idle::Idle;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
-use crate::launch::Stdin;
 use crate::report::{Phase, Remark};
 use crate::signals::Signal;
 use crate::socket::may_report;
@@ -39,9 +39,11 @@ impl Dispatcher {
     /// Runs the command once and decides on what it did.
     pub(super) async fn iteration(&mut self) -> Result<Decision, RunError> {
         let number = self.iteration_number();
-        self.engine.admit_claims();
         self.take_baseline().await;
+        self.hand_off().await;
         self.take(IterationStarted { iteration: Some(number) });
+        // What was refused or seen before and still holds is no news of this iteration's.
+        self.engine.admit_what_ceased();
         self.told = Told::default();
         self.phase = Phase::Running;
         let mut child = match self.start(number).await {
@@ -69,7 +71,14 @@ impl Dispatcher {
     ) -> Result<Option<Exit>, RunError> {
         loop {
             let verdict = self.decide();
+            if verdict == Verdict::Ask && self.asking.is_none() && self.can_ask() {
+                let decision = self.engine.poll_decision(self.clock.now());
+                self.put_question(&decision);
+            }
             self.press(&mut current.ending, verdict).await?;
+            if current.ending == Ending::No {
+                self.show_question();
+            }
             self.told.may_begin = current.ending == Ending::No;
             let deadline = self.deadline(current);
             match self.next(Some(child), deadline).await? {
@@ -81,6 +90,7 @@ impl Dispatcher {
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),
+                Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Due => {
                     self.look_at_times(current);
                     if self.step(&mut current.ending).await? == Step::GiveUp {
@@ -148,10 +158,10 @@ impl Dispatcher {
     }
 
     fn stdin(&self) -> Result<Stdio, StartProblem> {
-        let path = match &self.launch.stdin {
-            Stdin::Nothing => return Ok(Stdio::null()),
-            Stdin::File(path) => self.launch.cwd.join(path),
-            Stdin::Kept => self.folder.stdin(),
+        let Some(prompt) = self.prompt_file() else { return Ok(Stdio::null()) };
+        let path = match self.handed_off {
+            Some(_) => self.folder.prompt_with_handoff(),
+            None => prompt,
         };
         let unreadable = |error| {
             StartProblem::Program(format!(
@@ -168,6 +178,7 @@ impl Dispatcher {
         problem: StartProblem,
     ) -> Result<Decision, RunError> {
         let StartProblem::Program(detail) = problem;
+        self.engine.admit_claims();
         self.take(Worker { status: WorkerStatus::Failed, detail: Some(detail), retry_at: None });
         self.take(IterationFinished { iteration: Some(number), ..IterationFinished::default() });
         Ok(self.decision())
@@ -307,6 +318,7 @@ impl Dispatcher {
         }
         self.look_around().await?;
         let proven = self.verify().await?;
+        self.engine.admit_claims();
         self.take(finished);
         Ok(self.judge(proven))
     }

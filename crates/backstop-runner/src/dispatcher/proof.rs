@@ -107,6 +107,7 @@ impl Dispatcher {
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),
+                Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Captured(captured) => {
                     self.heard(captured).await;
                 }

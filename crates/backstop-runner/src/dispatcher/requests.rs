@@ -75,6 +75,9 @@ impl Dispatcher {
             Wish::Continue { by } => self.unpause(by),
             Wish::Raise(raised) => self.raise(raised),
             Wish::ApplyPolicy { hash, by } => self.apply_policy(&hash, &by).await,
+            Wish::Answer { choice, note, by } => self.said_by_a_person(choice, note, by),
+            Wish::Release { by, why } => self.release(by, why),
+            Wish::Attend { on, by } => self.set_attended(on, &by),
             Wish::Status => self.status(),
         }
     }
@@ -100,7 +103,7 @@ impl Dispatcher {
         Reply::decided(&decision, exit_code, seq.map(|_| self.seq))
     }
 
-    fn done(&mut self) -> Reply {
+    pub(super) fn done(&mut self) -> Reply {
         Reply::done(Some(self.seq))
     }
 

@@ -19,6 +19,7 @@ pub struct LoopTimes {
     pub grace: Duration,
     pub finish_within: Duration,
     pub delay: Duration,
+    pub hold_wait: Duration,
 }
 
 impl LoopTimes {
@@ -34,6 +35,8 @@ impl LoopTimes {
             finish_within: pick(|set| set.finish_within.as_ref().map(|pause| pause.0))
                 .unwrap_or(LoopSettings::DEFAULT_FINISH_WITHIN),
             delay: pick(|set| set.delay.as_ref().map(|pause| pause.0)).unwrap_or_default(),
+            hold_wait: pick(|set| set.hold_wait.as_ref().map(|pause| pause.0))
+                .unwrap_or(LoopSettings::DEFAULT_HOLD_WAIT),
         }
     }
 }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
+use crate::prompt::Choice;
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -61,6 +63,27 @@ pub enum Order {
     Raise(Raised),
     ApplyPolicy {
         hash: String,
+        #[serde(default)]
+        by: String,
+    },
+    /// A person's answer to what was asked.
+    Answer {
+        choice: Choice,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        #[serde(default)]
+        by: String,
+    },
+    /// Lets a held run go on.
+    Release {
+        #[serde(default)]
+        by: String,
+        #[serde(default)]
+        why: String,
+    },
+    /// Asks before each iteration, or no longer.
+    Attend {
+        on: bool,
         #[serde(default)]
         by: String,
     },
@@ -164,7 +187,9 @@ pub fn may_emit(kind: &EventKind) -> Result<(), Refusal> {
     let instead = match name {
         "raised" => "; use `backstop raise`",
         "signal" => "; use `backstop stop`",
-        "resumed" | "released" => "; use `backstop resume`",
+        "resumed" => "; use `backstop resume`",
+        "released" => "; use `backstop release`",
+        "answered" => "; use `backstop answer`",
         "run_started" => "; use `backstop begin`",
         "halted" => "; use `backstop end`",
         _ => "",
@@ -254,8 +279,19 @@ const OBSERVABLE: [&str; 7] = [
     "suspended",
 ];
 
-const ORDERS: [&str; 8] =
-    ["stop", "pause", "continue", "raise", "apply_policy", "event", "status", "watch"];
+const ORDERS: [&str; 11] = [
+    "stop",
+    "pause",
+    "continue",
+    "raise",
+    "apply_policy",
+    "answer",
+    "release",
+    "attend",
+    "event",
+    "status",
+    "watch",
+];
 
 #[cfg(test)]
 mod tests {
@@ -313,6 +349,13 @@ mod tests {
                 why: "nearly done".to_owned(),
             }),
             Order::ApplyPolicy { hash: "sha256:ab".to_owned(), by: String::new() },
+            Order::Answer {
+                choice: Choice::Fix,
+                note: Some("use the other cache".to_owned()),
+                by: "ann".to_owned(),
+            },
+            Order::Release { by: "ann".to_owned(), why: "checked".to_owned() },
+            Order::Attend { on: true, by: String::new() },
             Order::Status,
         ];
         for order in orders {

@@ -145,6 +145,16 @@ impl Session {
         self.halted = None;
     }
 
+    /// A run that a script drives goes on at once; a loop waits for its supervisor.
+    pub(super) fn let_go(&mut self) {
+        self.set_status(if self.run.supervised { RunStatus::Stopped } else { RunStatus::Running });
+    }
+
+    /// What a person is asked.
+    pub(super) fn question(&self) -> Option<String> {
+        self.engine.facts().question().map(str::to_owned)
+    }
+
     pub(super) fn replace_policy(&mut self, policy: Policy) {
         self.run.policy_hash = policy.hash();
         self.engine = journalled::engine(policy, self.engine.facts().clone());
@@ -184,6 +194,12 @@ impl Session {
 
     pub(super) fn refuse_if_going_on(&self) -> Result<(), UnsupervisedError> {
         if self.is_halted() { Ok(()) } else { Err(UnsupervisedError::GoesOn { run: self.run.id }) }
+    }
+
+    pub(super) fn refuse_if_not_held(&self) -> Result<(), UnsupervisedError> {
+        let (run, status) = (self.run.id, self.status);
+        let is_held = status == RunStatus::Held;
+        if is_held { Ok(()) } else { Err(UnsupervisedError::NotHeld { run, status }) }
     }
 
     /// What is to be written, and what the caller is told.

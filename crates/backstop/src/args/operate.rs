@@ -1,5 +1,6 @@
-//! Flags of the commands that operate a run: stop, pause, raise, policy apply.
+//! Flags of the commands that operate a run: stop, pause, answer, release, raise and others.
 
+use backstop_runner::prompt::Choice;
 use clap::Args;
 
 use super::StoreArguments;
@@ -24,6 +25,50 @@ pub struct PauseArguments {
     /// Let a paused run go on
     #[arg(long = "continue")]
     pub go_on: bool,
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// Flags of `backstop answer`.
+#[derive(Debug, Args)]
+pub struct AnswerArguments {
+    /// The run: its name, the beginning of it, or latest
+    pub run: String,
+    /// fix (with a note), continue or abort; for an attended run go, skip or stop
+    #[arg(value_name = "ANSWER", value_parser = choice)]
+    pub choice: Choice,
+    /// What the next iteration should be told
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+fn choice(text: &str) -> Result<Choice, String> {
+    let names: Vec<_> = Choice::ALL.iter().map(|choice| choice.as_str()).collect();
+    text.parse().map_err(|()| format!("answer with one of {}", names.join(", ")))
+}
+
+/// Flags of `backstop release`.
+#[derive(Debug, Args)]
+pub struct ReleaseArguments {
+    /// The run: its name, the beginning of it, or latest
+    pub run: String,
+    /// Why, for the journal
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// Flags of `backstop attend`.
+#[derive(Debug, Args)]
+pub struct AttendArguments {
+    /// The run: its name, the beginning of it, or latest
+    pub run: String,
+    /// Let the run go on by itself again
+    #[arg(long)]
+    pub off: bool,
     #[command(flatten)]
     pub store: StoreArguments,
 }
@@ -72,6 +117,32 @@ The iteration may finish; then the run waits, and its time stands still.
 Examples:
   backstop pause latest
   backstop pause 4K7Q --continue";
+
+pub const ANSWER_EXAMPLES: &str = "\
+The first answer counts, wherever it comes from: a terminal, this command, or another channel. A held
+run that asks can be answered too, and goes on with `backstop resume`. Refused inside a supervised
+process.
+
+Examples:
+  backstop answer latest continue
+  backstop answer 4K7Q fix --note \"the cache may be empty; see docs/cache.md\"
+  backstop answer 4K7Q abort
+  backstop answer 4K7Q skip";
+
+pub const RELEASE_EXAMPLES: &str = "\
+A run that waits for a cool-down goes on at once. One whose process has ended is let go: what held it
+counts as seen, and `backstop resume` goes on with it. Refused inside a supervised process.
+
+Examples:
+  backstop release latest
+  backstop release 4K7Q --why \"the quota was raised\"";
+
+pub const ATTEND_EXAMPLES: &str = "\
+An attended run asks before each iteration: go, skip or stop. `backstop run --attended` begins that way.
+
+Examples:
+  backstop attend latest
+  backstop attend 4K7Q --off";
 
 pub const RAISE_EXAMPLES: &str = "\
 Works while the run goes on and after it has stopped. Refused inside a supervised process.

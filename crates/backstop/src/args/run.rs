@@ -39,6 +39,9 @@ pub struct RunArguments {
     /// for agents that print nothing of their use
     #[arg(long, help_heading = "How it runs")]
     pub telemetry: bool,
+    /// Ask before each iteration: go, skip or stop
+    #[arg(long, help_heading = "How it runs")]
+    pub attended: bool,
     /// A label of the run, such as team=core; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_and_value, help_heading = "How it runs")]
     pub labels: Vec<(String, String)>,

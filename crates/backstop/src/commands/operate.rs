@@ -3,7 +3,7 @@
 use backstop_core::id::RunId;
 use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
-use backstop_runner::unsupervised::PinnedPolicy;
+use backstop_runner::unsupervised::{Outcome, PinnedPolicy};
 use backstop_store::Run;
 
 use crate::error::Error;
@@ -67,6 +67,11 @@ pub fn refuse_if_not_running(run: &Run) -> Result<(), Error> {
         false => return Ok(()),
     };
     Err(Error::NotNow(format!("{message}\n\nhint: `backstop resume {id}` lets it go on")))
+}
+
+/// Says what did not go as it should, though everything is stored.
+pub fn remark_warnings(outcome: &Outcome, terminal: &mut Terminal) {
+    outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
 }
 
 /// Loads the policy that was named, to be kept with a run.

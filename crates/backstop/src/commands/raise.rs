@@ -8,7 +8,7 @@ use backstop_runner::raise::{self, Raise};
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
 
-use super::operate::{order, refuse_if_supervised};
+use super::operate::{order, refuse_if_supervised, remark_warnings};
 use crate::args::RaiseArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -41,8 +41,7 @@ pub fn run(arguments: &RaiseArguments, terminal: &mut Terminal) -> Result<u8, Er
         let why = arguments.why.clone();
         let raised =
             unsupervised::raise(&*opened.store, &opened.home, run.id, raises, caller(), why);
-        let outcome = opened.wait(raised)?;
-        outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
+        remark_warnings(&opened.wait(raised)?, terminal);
     }
     writeln!(terminal.out, "run {}: {}", run.id, arguments.limits.join(", "))?;
     if run.status.is_halted() {

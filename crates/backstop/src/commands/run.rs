@@ -54,6 +54,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         stdin,
         raw: arguments.raw,
         telemetry: arguments.telemetry,
+        attended: arguments.attended,
     };
     let policy_name = match flags.count {
         0 => source.name,

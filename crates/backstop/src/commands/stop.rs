@@ -5,7 +5,7 @@ use std::io::Write as _;
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
 
-use super::operate::{order, refuse_if_not_running};
+use super::operate::{order, refuse_if_not_running, remark_warnings};
 use crate::args::StopArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -23,8 +23,7 @@ pub fn run(arguments: &StopArguments, terminal: &mut Terminal) -> Result<u8, Err
         refuse_if_not_running(&run)?;
         let stopped =
             unsupervised::stop(&*opened.store, &opened.home, run.id, arguments.now, caller());
-        let outcome = opened.wait(stopped)?;
-        outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
+        remark_warnings(&opened.wait(stopped)?, terminal);
         writeln!(terminal.out, "run {} is stopped; whoever reports next is told so", run.id)?;
     }
     Ok(exit_code::OK)

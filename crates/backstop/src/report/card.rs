@@ -253,6 +253,13 @@ impl Card<'_> {
                 commands.insert(0, format!("backstop resume {run} --unmetered allow"));
             }
         }
+        let lets_go = |command: &String| {
+            let verb = command.split_whitespace().nth(1);
+            matches!(verb, Some("resume" | "release" | "answer"))
+        };
+        if self.state.run_status == RunStatus::Held && !commands.iter().any(lets_go) {
+            commands.insert(0, format!("backstop resume {run}"));
+        }
         let usual: &[&str] = match (self.state.run_status, self.interrupted) {
             (_, true) => &["resume", "doctor", "logs"],
             (RunStatus::Running | RunStatus::Paused, false) => &["attach", "stop", "show"],
@@ -315,6 +322,8 @@ fn good_for(command: &str) -> &'static str {
         "resume" => "go on where it was",
         "show" => "figures and every limit",
         "logs" => "what it printed",
+        "answer" => "answer its question",
+        "release" => "let it go",
         "attach" => "watch it live",
         "stop" => "end it",
         "replay" => "what another policy would have done",
@@ -329,4 +338,4 @@ const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
 const MOST_COMMANDS: usize = 3;
-const TO_COME: [&str; 3] = ["answer", "release", "report"];
+const TO_COME: [&str; 1] = ["report"];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{
-    Event, EventKind, IterationFinished, LimitValue, Note, Noted, SignalKind, TestCounts,
+    Answer, Event, EventKind, IterationFinished, LimitValue, Note, Noted, SignalKind, TestCounts,
     Verification, WorkerStatus,
 };
 use backstop_core::id::RunId;
@@ -112,6 +112,9 @@ impl Human {
             Note::Refused => "refused what the command sent:",
             Note::ClaimRefused => "not done yet:",
             Note::PolicyApplied => "another policy is in force:",
+            Note::SetAside => "seen, and not asked again before the next iteration has ended:",
+            Note::Skipped => "skipped",
+            Note::Attended => "asking before each iteration:",
         };
         let text = format!("{words} {}", noted.detail);
         match noted.what {
@@ -199,6 +202,31 @@ impl Reporter for Human {
                 self.line(&format!("everything stood still for {slept}, which does not count"))
             }
             EventKind::Noted(noted) => self.noted(noted),
+            EventKind::Asked(asked) => {
+                let run = self.run.map(|run| run.to_string()).unwrap_or_default();
+                let how = format!(
+                    "answer with `backstop answer {run} continue`, `fix --note \"…\"` or `abort`"
+                );
+                let question = hanging("? ", &harmless(&asked.question));
+                painted(question.trim_end(), Style::new().yellow().bold(), self.colour)
+                    + "\n"
+                    + &hanging("  ", &how)
+            }
+            EventKind::Answered(answered) => {
+                let note = answered.note.as_deref().map(|note| format!(": {note}"));
+                let answer = match answered.answer {
+                    Answer::Fix => "fix",
+                    Answer::Continue => "continue",
+                    Answer::Abort => "abort",
+                };
+                let who = by(answered.by.as_deref().unwrap_or_default());
+                self.line(&format!("answered{who}: {answer}{}", note.unwrap_or_default()))
+            }
+            EventKind::Released(released) => {
+                let why = released.why.as_deref().map(|why| format!(": {why}"));
+                let who = by(released.by.as_deref().unwrap_or_default());
+                self.line(&format!("released{who}{}", why.unwrap_or_default()))
+            }
             _ => String::new(),
         }
     }

@@ -6,7 +6,7 @@ use backstop_core::event::TestCounts;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_runner::report::{Phase, Status};
 use owo_colors::Style;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::figures::{Gauge, dollars, duration, gauges, painted, rounded};
 use super::table::cut;
@@ -16,9 +16,42 @@ use crate::sanitise::harmless;
 pub fn block(status: &Status<'_>, columns: usize, colour: bool) -> Vec<String> {
     let now = status.now.active;
     let later = now.saturating_sub(status.engine.view().now.active);
-    let mut lines = vec![headline(status, columns, colour)];
+    let mut lines = asked(&status.phase, columns, colour);
+    lines.push(headline(status, columns, colour));
     lines.extend(bars(&gauges(status.engine, later), columns, colour));
     lines
+}
+
+/// The question, and what can be answered, or the note as far as it is typed.
+fn asked(phase: &Phase, columns: usize, colour: bool) -> Vec<String> {
+    let Phase::Asking { prompt, left, then } = phase else { return Vec::new() };
+    let question = cut(&format!("? {}", harmless(&prompt.question)), columns);
+    let offers = match prompt.note() {
+        // The end of a long note is what is being typed.
+        Some(note) => {
+            let lead = "  note: ";
+            format!("{lead}{}_", tail(&harmless(&note), columns.saturating_sub(lead.len() + 2)))
+        }
+        None => {
+            let choices: Vec<_> = prompt.matter.choices().iter().map(|one| one.offer()).collect();
+            let left = left.map(|left| format!("   {} left, then it {then}", countdown(left)));
+            format!("  {}{}", choices.join("   "), left.unwrap_or_default())
+        }
+    };
+    vec![painted(&question, Style::new().yellow().bold(), colour), cut(&offers, columns)]
+}
+
+fn tail(text: &str, columns: usize) -> String {
+    let mut start = text.len();
+    let mut width = 0;
+    for (place, character) in text.char_indices().rev() {
+        width += character.width().unwrap_or(0);
+        if width > columns {
+            break;
+        }
+        start = place;
+    }
+    text[start..].to_owned()
 }
 
 /// ` iteration 7 · 41m · $4.12 · 1.9M tokens · tests 214/215`; what does not fit is left out.
@@ -65,6 +98,7 @@ fn doing(phase: &Phase) -> Option<String> {
         }
         Phase::Waiting { why, left: None } => format!("waiting ({})", harmless(why)),
         Phase::Paused => "paused".to_owned(),
+        Phase::Asking { .. } => "waiting for an answer".to_owned(),
     })
 }
 

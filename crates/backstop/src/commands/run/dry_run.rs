@@ -32,6 +32,9 @@ pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
     if launch.telemetry {
         writeln!(out, "# telemetry: what the command exports is counted")?;
     }
+    if launch.attended {
+        writeln!(out, "# attended: asks before each iteration")?;
+    }
     for note in &prepared.notes {
         writeln!(out, "# note: {note}")?;
     }

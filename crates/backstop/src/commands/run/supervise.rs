@@ -9,6 +9,7 @@ use backstop_core::id::RunId;
 use backstop_core::state::RunStatus;
 use backstop_runner::capture::{LiveTerminal, Sinks};
 use backstop_runner::dispatcher::Outcome;
+use backstop_runner::keyboard::Keyboard;
 use backstop_runner::outer::{self, Detached, Herald};
 use backstop_runner::report::Reporter;
 use backstop_runner::resolve::resolve;
@@ -65,6 +66,11 @@ impl View {
             (false, true) => Sinks::own_to_stdout(),
             (false, false) => Sinks::inherited(),
         }
+    }
+
+    /// Whether questions can be answered where the run is shown.
+    fn has_keyboard(&self) -> bool {
+        self.live().is_some() && Keyboard::is_there()
     }
 
     /// The terminal for the live block. Both streams must lead to it: output that goes elsewhere
@@ -224,6 +230,7 @@ impl Parts {
             live: view.live(),
             columns: view.live(),
             colour: view.colour,
+            has_keyboard: view.has_keyboard(),
             policy_name,
             notes,
             lease_duration: lease_duration(),

@@ -1,0 +1,159 @@
+//! What the next iteration should be told: what was tried, what people said, why it starts afresh.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Action, Answer, Answered, Recovered, RecoveryKind, Resumed};
+
+/// What is handed from one iteration to the next.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandOff {
+    /// The last few things that the agent did, oldest first.
+    actions: Vec<String>,
+    /// What people had to say, oldest first.
+    notes: Vec<String>,
+    /// What the run recovered from since the last iteration ended.
+    causes: Vec<RecoveryKind>,
+    /// The next iteration is to be told.
+    due: bool,
+}
+
+impl HandOff {
+    /// The last few things that the agent did, oldest first.
+    pub fn actions(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.actions.iter().map(String::as_str)
+    }
+
+    /// What people had to say, oldest first.
+    pub fn notes(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.notes.iter().map(String::as_str)
+    }
+
+    /// Whether the next iteration starts afresh for this reason.
+    pub fn is_for(&self, cause: RecoveryKind) -> bool {
+        self.causes.contains(&cause)
+    }
+
+    /// Whether the next iteration is to be told anything.
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// The action that most of the last few were, if one was.
+    pub fn repeated_action(&self) -> Option<&str> {
+        let times = |action: &String| self.actions.iter().filter(|other| *other == action).count();
+        self.actions.iter().find(|action| times(action) * 2 > RECENT).map(String::as_str)
+    }
+
+    pub(super) fn acted(&mut self, action: &Action) {
+        if self.actions.len() == RECENT {
+            self.actions.remove(0);
+        }
+        self.actions.push(start_of(&action.signature, LONGEST_ACTION).to_owned());
+    }
+
+    pub(super) fn recovered(&mut self, recovered: &Recovered) {
+        if !self.causes.contains(&recovered.kind) {
+            self.causes.push(recovered.kind);
+        }
+        self.due = true;
+    }
+
+    pub(super) fn answered(&mut self, answered: &Answered) {
+        self.noted(answered.note.as_deref());
+        self.due |= answered.answer == Answer::Fix;
+    }
+
+    pub(super) fn resumed(&mut self, resumed: &Resumed) {
+        // What backstop notes when it goes on by itself is no word of a person's.
+        if resumed.by.as_deref() != Some(BY_ITSELF) {
+            self.noted(resumed.note.as_deref());
+        }
+    }
+
+    /// Whoever was told has had its time.
+    pub(super) fn iteration_finished(&mut self) {
+        self.due = false;
+        self.causes.clear();
+        self.notes.clear();
+    }
+
+    fn noted(&mut self, note: Option<&str>) {
+        let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) else { return };
+        if self.notes.len() == MOST_NOTES {
+            self.notes.remove(0);
+        }
+        self.notes.push(start_of(note, LONGEST_NOTE).to_owned());
+        self.due = true;
+    }
+}
+
+fn start_of(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
+/// Who resumes a run that may do so alone.
+const BY_ITSELF: &str = "backstop";
+/// How many actions tell whether an agent does the same over and over.
+const RECENT: usize = 5;
+const LONGEST_ACTION: usize = 200;
+const MOST_NOTES: usize = 5;
+const LONGEST_NOTE: usize = 4 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(signatures: &[&str]) -> HandOff {
+        let mut handoff = HandOff::default();
+        for signature in signatures {
+            let action = Action { signature: (*signature).to_owned(), ..Action::default() };
+            handoff.acted(&action);
+        }
+        handoff
+    }
+
+    #[test]
+    fn an_action_is_repeated_when_most_of_the_last_five_are_it() {
+        for (signatures, repeated) in [
+            (&["a", "a", "a"][..], Some("a")),
+            (&["a", "b", "a", "b", "a"], Some("a")),
+            (&["a", "a"], None),
+            (&["a", "b", "c", "a", "b"], None),
+            (&["a", "a", "a", "b", "c", "d"], None),
+            (&[], None),
+        ] {
+            assert_eq!(after(signatures).repeated_action(), repeated, "{signatures:?}");
+        }
+    }
+
+    #[test]
+    fn a_note_is_handed_over_once() {
+        let mut handoff = HandOff::default();
+        assert!(!handoff.is_due());
+        let note = Some("use the other cache".to_owned());
+        handoff.resumed(&Resumed { by: Some("ann".to_owned()), note });
+        assert!(handoff.is_due());
+        assert_eq!(handoff.notes().collect::<Vec<_>>(), ["use the other cache"]);
+        handoff.iteration_finished();
+        assert!(!handoff.is_due() && handoff.notes().len() == 0);
+    }
+
+    #[test]
+    fn what_backstop_notes_of_itself_is_not_handed_over() {
+        let mut handoff = HandOff::default();
+        let note = Some("resumption 1 of 3".to_owned());
+        handoff.resumed(&Resumed { by: Some(BY_ITSELF.to_owned()), note });
+        assert!(!handoff.is_due());
+    }
+
+    #[test]
+    fn an_answer_to_go_on_tells_the_next_iteration_nothing() {
+        let mut handoff = HandOff::default();
+        let answered = |answer| Answered { question: String::new(), answer, note: None, by: None };
+        handoff.answered(&answered(Answer::Continue));
+        assert!(!handoff.is_due());
+        handoff.answered(&answered(Answer::Fix));
+        assert!(handoff.is_due());
+    }
+}

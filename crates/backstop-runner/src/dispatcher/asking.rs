@@ -1,0 +1,250 @@
+//! Asking a person: the question goes to every open channel, and the first answer counts.
+
+use std::time::Duration;
+
+use backstop_core::decision::Decision;
+use backstop_core::event::{Answer, Answered, Asked, Note};
+use backstop_core::policy::{InterventionSettings, Occasion, OnTimeout};
+use backstop_core::verdict::Verdict;
+
+use super::between::Next;
+use super::{Dispatcher, Happening, Order, RunError, halt};
+use crate::keyboard::Keyboard;
+use crate::prompt::{Choice, Matter, Prompt};
+use crate::report::{Phase, Remark};
+use crate::socket::Reply;
+
+/// A question that is open.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub(super) prompt: Prompt,
+    /// On the timers' clock; none to wait for as long as it takes.
+    until: Option<Duration>,
+    pub(super) keyboard: Option<Keyboard>,
+}
+
+/// What a person said to the last question.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    choice: Choice,
+    by: String,
+}
+
+impl Dispatcher {
+    /// Whether anybody would see a question: the terminal, somebody who watches, or whoever is
+    /// notified. A command that could be given, if somebody knew of the question, is no channel.
+    pub(super) fn can_ask(&self) -> bool {
+        self.has_keyboard || self.watchers.receiver_count() > 0 || self.notifies()
+    }
+
+    fn notifies(&self) -> bool {
+        let Some(notify) = &self.engine.policy().settings.notify else { return false };
+        let named = notify.on.as_ref().is_none_or(|on| on.0.contains(&Occasion::Asked));
+        named && (notify.webhook.is_some() || notify.command.is_some())
+    }
+
+    /// Puts the question of a rule that wants a person's decision. Asked again while it is open,
+    /// nothing happens.
+    pub(super) fn put_question(&mut self, decision: &Decision) {
+        if self.asking.is_some() {
+            return;
+        }
+        // After a crash it is still the same question, and is not asked a second time.
+        let question = match self.engine.facts().question() {
+            Some(open) => open.to_owned(),
+            None => {
+                let question = self.question_of(decision);
+                self.take(Asked { question: question.clone() });
+                question
+            }
+        };
+        self.said = None;
+        self.ask(Matter::Question, question, Some(self.answer_timeout()));
+    }
+
+    pub(super) fn ask(&mut self, matter: Matter, question: String, within: Option<Duration>) {
+        let keyboard = self.has_keyboard.then(Keyboard::open).flatten();
+        let until = within.map(|within| self.timers.active() + within);
+        self.asking = Some(Asking { prompt: Prompt::new(matter, question), until, keyboard });
+    }
+
+    /// What fired, and what speaks for it.
+    fn question_of(&self, decision: &Decision) -> String {
+        let mut question = decision.message.trim_end_matches('.').to_owned();
+        let iteration = self.engine.facts().iterations();
+        if iteration > 0 {
+            question.push_str(&format!(" (after {iteration} iterations)"));
+        }
+        question.push('.');
+        if let Some(error) = self.engine.facts().last_error() {
+            let error = error.lines().next().unwrap_or_default();
+            let error = &error[..error.floor_char_boundary(LONGEST_EVIDENCE)];
+            question.push_str(&format!(" The last error: {error}"));
+        }
+        question
+    }
+
+    fn answer_timeout(&self) -> Duration {
+        let settings = self.engine.policy().settings.intervention.as_ref();
+        let given = settings.and_then(|set| set.timeout.as_ref()).map(|period| period.0);
+        given.unwrap_or(InterventionSettings::DEFAULT_TIMEOUT)
+    }
+
+    fn on_timeout(&self) -> OnTimeout {
+        let settings = self.engine.policy().settings.intervention.as_ref();
+        settings.and_then(|set| set.on_timeout).unwrap_or(OnTimeout::Hold)
+    }
+
+    /// Shows the question where the run's phase is shown.
+    pub(super) fn show_question(&mut self) {
+        let Some(asking) = &self.asking else { return };
+        let then = match (asking.prompt.matter, self.on_timeout()) {
+            (Matter::Turn, _) => "",
+            (Matter::Question, OnTimeout::Hold) => "holds",
+            (Matter::Question, OnTimeout::Stop) => "stops",
+        };
+        self.phase = Phase::Asking {
+            prompt: asking.prompt.clone(),
+            left: asking.until.map(|until| until.saturating_sub(self.timers.active())),
+            then,
+        };
+    }
+
+    /// Keys were pressed while a question is open.
+    pub(super) fn typed(&mut self, bytes: &[u8]) {
+        let Some(asking) = &mut self.asking else { return };
+        if let Some((choice, note)) = asking.prompt.typed(bytes) {
+            // The prompt offers only what fits its matter.
+            let _fits = self.said_by_a_person(choice, note, "terminal".to_owned());
+        }
+        self.show_question();
+    }
+
+    /// Takes an answer from wherever it comes. The first one counts; the others are told.
+    pub(super) fn said_by_a_person(
+        &mut self,
+        choice: Choice,
+        note: Option<String>,
+        by: String,
+    ) -> Reply {
+        let Some(asking) = &self.asking else {
+            return Reply::error(match &self.said {
+                Some(Said { choice, by }) => format!("it was answered already: {choice}, by {by}"),
+                None => "no question is open".to_owned(),
+            });
+        };
+        let matter = asking.prompt.matter;
+        if !matter.choices().contains(&choice) {
+            let names: Vec<_> = matter.choices().iter().map(|choice| choice.as_str()).collect();
+            return Reply::error(format!(
+                "`{choice}` is no answer to \"{}\"; answer with {}",
+                asking.prompt.question,
+                names.join(", ")
+            ));
+        }
+        if choice == Choice::Fix && note.as_deref().is_none_or(|note| note.trim().is_empty()) {
+            return Reply::error("`fix` needs a note that says what to do: --note \"…\"");
+        }
+        let question = self.asking.take().map(|asking| asking.prompt.question);
+        self.said = Some(Said { choice, by: by.clone() });
+        let answer = match choice {
+            Choice::Fix => Answer::Fix,
+            Choice::Continue => Answer::Continue,
+            Choice::Abort => Answer::Abort,
+            Choice::Go | Choice::Skip | Choice::Stop => {
+                self.turn = Some(choice);
+                return self.done();
+            }
+        };
+        let question = question.unwrap_or_default();
+        let seq = self.take(Answered { question, answer, note, by: Some(by) });
+        if answer == Answer::Abort {
+            self.ordered = self.ordered.max(Some(Order::Kill));
+        } else {
+            self.set_aside_what_was_seen();
+        }
+        Reply::done(Some(seq))
+    }
+
+    /// A rule that a person has seen and let pass does not count until the next iteration has ended,
+    /// though what it looks at is as it was.
+    pub(super) fn set_aside_what_was_seen(&mut self) {
+        for _ in 0..self.engine.policy().all_rules().count() {
+            let decision = self.engine.poll_decision(self.clock.now());
+            let waits = matches!(decision.verdict, Verdict::Ask | Verdict::Hold | Verdict::Recover);
+            let Some(rule) = decision.rule.filter(|_| waits) else { return };
+            self.engine.refuse_claim(rule.index);
+            self.note(Note::SetAside, rule.name);
+        }
+    }
+
+    /// Between two iterations: waits until the question is answered, or its time is over.
+    pub(super) async fn intervene(&mut self, decision: Decision) -> Result<Next, RunError> {
+        if !self.can_ask() && self.asking.is_none() {
+            // It is told what was asked, and can be answered while the run is held.
+            let question = self.question_of(&decision);
+            self.take(Asked { question });
+            return Ok(Next::Halt(Box::new(decision)));
+        }
+        self.put_question(&decision);
+        self.clock.pause();
+        let next = self.until_answered(decision).await;
+        self.clock.run_on();
+        next
+    }
+
+    async fn until_answered(&mut self, decision: Decision) -> Result<Next, RunError> {
+        // Stagnation is asked about too, where recovering would not help.
+        let wanted = self.decide();
+        loop {
+            let Some(asking) = &self.asking else { return Ok(Next::Decide) };
+            let until = asking.until;
+            if until.is_some_and(|until| self.timers.active() >= until) {
+                self.asking = None;
+                let verdict = match self.on_timeout() {
+                    OnTimeout::Hold => Verdict::Hold,
+                    OnTimeout::Stop => Verdict::Stop,
+                };
+                let end = halt::unanswered(decision, verdict, &self.engine);
+                self.record(&end);
+                return Ok(Next::Halt(Box::new(end)));
+            }
+            self.show_question();
+            self.hear(until).await?;
+            let verdict = self.decide();
+            // What ends the run ends the question too; what has ceased needs no answer.
+            if self.asking.is_some() && (self.ordered.is_some() || verdict != wanted) {
+                self.withdraw_question();
+                return Ok(Next::Decide);
+            }
+        }
+    }
+
+    /// A question that is of no interest any more is closed, so that nobody answers it.
+    pub(super) fn withdraw_question(&mut self) {
+        let Some(asking) = self.asking.take() else { return };
+        if asking.prompt.matter == Matter::Question && self.engine.facts().question().is_some() {
+            self.remark(&Remark::Note("the question is withdrawn".to_owned()));
+            self.take(Answered {
+                question: asking.prompt.question,
+                answer: Answer::Continue,
+                note: None,
+                by: Some("backstop".to_owned()),
+            });
+        }
+    }
+
+    /// Hears the next thing while nothing runs.
+    pub(super) async fn hear(&mut self, until: Option<Duration>) -> Result<(), RunError> {
+        match self.next(None, until).await? {
+            Happening::Asked(request) => self.answer(request).await,
+            Happening::Signalled(signal) => self.signalled(signal).await,
+            Happening::Answered(answers) => self.take_all(answers),
+            Happening::Typed(bytes) => self.typed(&bytes),
+            Happening::Due | Happening::Captured(_) | Happening::Exited(_) => {}
+        }
+        Ok(())
+    }
+}
+
+const LONGEST_EVIDENCE: usize = 200;

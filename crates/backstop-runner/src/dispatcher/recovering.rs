@@ -1,0 +1,100 @@
+//! Recovery: the next iteration starts afresh, and is told what it must know.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use backstop_core::condition::Condition;
+use backstop_core::decision::Decision;
+use backstop_core::event::{Recovered, RecoveryKind};
+use backstop_core::verdict::Verdict;
+
+use super::between::Next;
+use super::{Dispatcher, RunError};
+use crate::handoff::{self, HandOff};
+use crate::launch::Stdin;
+use crate::report::Remark;
+
+impl Dispatcher {
+    /// Between two iterations: keeps what there is, and lets the next one start afresh. An agent
+    /// that stands still though it tries different things needs a person.
+    pub(super) async fn recover(&mut self, decision: Decision) -> Result<Next, RunError> {
+        let kind = self.kind_of_recovery(&decision);
+        let repeats = self.engine.facts().handoff().repeated_action().is_some();
+        if kind == RecoveryKind::Stagnation && !repeats {
+            return self.intervene(Decision { verdict: Verdict::Ask, ..decision }).await;
+        }
+        let checkpoint = self.keep_work(&decision).await;
+        let words = match kind {
+            RecoveryKind::Context => "a fresh context",
+            RecoveryKind::Stagnation => "a hint to go another way",
+            RecoveryKind::Error => "a fresh start",
+        };
+        self.remark(&Remark::Note(format!("recovering with {words}: {}", decision.message)));
+        self.take(Recovered { kind, checkpoint });
+        // What was recovered from is judged again when the next iteration has ended.
+        self.set_aside_what_was_seen();
+        Ok(Next::Decide)
+    }
+
+    fn kind_of_recovery(&self, decision: &Decision) -> RecoveryKind {
+        let rule = decision.rule.as_ref().map(|rule| self.engine.condition(rule.index));
+        match rule {
+            Some(when) if reads(when, |part| matches!(part, Condition::ContextUsage(_))) => {
+                RecoveryKind::Context
+            }
+            Some(when) if reads(when, |part| matches!(part, Condition::Stagnation(_))) => {
+                RecoveryKind::Stagnation
+            }
+            _ => RecoveryKind::Error,
+        }
+    }
+
+    /// Writes the hand-off, if the iteration that starts now is to have one.
+    pub(super) async fn hand_off(&mut self) {
+        self.handed_off = None;
+        if !self.engine.facts().handoff().is_due() {
+            return;
+        }
+        let tree = self.tree.clone();
+        let commits = handoff::last_commits(&self.launch.cwd, &tree).await;
+        let settings = &self.engine.policy().settings;
+        let text = HandOff {
+            facts: self.engine.facts(),
+            work: settings.work.as_ref(),
+            cwd: &self.launch.cwd,
+            open_task: self.progress.current_task(),
+            commits,
+        }
+        .text();
+        match self.write_hand_off(&text) {
+            Ok(path) => self.handed_off = Some(path),
+            Err(error) => {
+                self.remark(&Remark::Warning(format!("can't write the hand-off: {error}")));
+            }
+        }
+    }
+
+    fn write_hand_off(&self, text: &str) -> io::Result<PathBuf> {
+        let path = self.folder.handoff();
+        self.folder.write_whole(&path, text.as_bytes())?;
+        if let Some(prompt) = self.prompt_file() {
+            let whole = handoff::appended(&fs::read(prompt)?, text);
+            self.folder.write_whole(&self.folder.prompt_with_handoff(), &whole)?;
+        }
+        Ok(path)
+    }
+
+    /// What every iteration is fed, where it is fed anything.
+    pub(super) fn prompt_file(&self) -> Option<PathBuf> {
+        match &self.launch.stdin {
+            Stdin::Nothing => None,
+            Stdin::File(path) => Some(self.launch.cwd.join(path)),
+            Stdin::Kept => Some(self.folder.stdin()),
+        }
+    }
+}
+
+fn reads(when: &Condition, wanted: impl Fn(&Condition) -> bool + Copy) -> bool {
+    wanted(when) || when.parts().iter().any(|part| reads(part, wanted))
+}

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, Signal, SignalKind, Tasks, TestCounts, UsageBasis, VerificationOutcome,
-    WorkerStatus,
+    ProgressKind, Raised, RecoveryKind, Signal, SignalKind, Tasks, TestCounts, UsageBasis,
+    VerificationOutcome, WorkerStatus,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -254,7 +254,11 @@ impl Facts {
                 self.errors.ended_on_purpose = true;
                 self.progress.recovered(recovered.kind);
                 self.handoff.recovered(recovered);
-                Watch::RECOVERIES
+                if recovered.kind == RecoveryKind::Context {
+                    // It was given up; the next iteration fills another.
+                    self.context = None;
+                }
+                Watch::RECOVERIES | Watch::CONTEXT
             }
             EventKind::Decided(decided) => {
                 self.decided(decided);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
 use support::looping::{Loop, wait_for};
 
 const COUNTS: &str = "for i in $(seq 200); do echo line $i; done; echo up > up\n\
@@ -252,6 +252,98 @@ fn a_terminal_that_takes_nothing_does_not_hold_back_a_limit() {
     assert_eq!(test.state()["stop_reason"]["code"], "timeout");
 }
 
+/// Asks as soon as an iteration reports that it has drifted.
+const ASKS: &str = "[limits]\niterations = 2\n[[rule]]\n\
+                    when = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
+const DRIFTS: &str = "echo up > up; echo '::backstop {\"type\":\"drift\",\"score\":0.9}'\n\
+                      cat \"$BACKSTOP_HANDOFF\" 2>/dev/null\n\
+                      for i in $(seq 200); do echo line $i; done\n\
+                      until [ -e go_on ]; do sleep 0.02; done; rm -f go_on\n\
+                      echo '::backstop {\"type\":\"drift\",\"score\":0.1}'";
+
+#[test]
+fn a_question_is_answered_by_a_key_while_output_flows() {
+    let test = Loop::new().file("p.toml", ASKS).script("agent.sh", DRIFTS);
+    let terminal = Terminal::new(24, 80);
+    let before = terminal.modes();
+    // What was typed before anybody asked is no answer.
+    terminal.types(b"a");
+    let mut run = terminal.start(&test, &["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    terminal.shows("the question in the block", |rows| {
+        rows.iter().any(|row| row.starts_with("? "))
+            && rows
+                .iter()
+                .any(|row| row.contains("[c]ontinue") && row.contains("left, then it holds"))
+            && rows.iter().any(|row| row == "line 200")
+    });
+    terminal.types(b"ftry x\x7fthe other way");
+    terminal
+        .shows("the note", |rows| rows.iter().any(|row| row.contains("note: try the other way_")));
+    assert!(test.events("answered").is_empty());
+    terminal.types(b"\r");
+    wait_for("the answer", || !test.events("answered").is_empty());
+    terminal.shows("no question", |rows| !rows.iter().any(|row| row.contains("[c]ontinue")));
+    assert_eq!(terminal.modes(), before, "the terminal is as it was");
+    go_on(&test);
+    terminal.shows("the second question", |rows| rows.iter().any(|row| row.contains("[c]ontinue")));
+    terminal.types(b"c");
+    wait_for("the second answer", || test.events("answered").len() == 2);
+    go_on(&test);
+    assert_eq!(run.code(), Some(125));
+    let answered = test.events("answered");
+    assert_eq!(answered[0]["answer"], "fix");
+    assert_eq!(answered[0]["note"], "try the other way");
+    assert_eq!(answered[0]["by"], "terminal");
+    assert_eq!(answered[1]["answer"], "continue");
+    assert_eq!(terminal.modes(), before, "the terminal is as it was");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_asks_and_the_terminal_is_as_it_was() {
+    let test = Loop::new().file("p.toml", ASKS).script("agent.sh", DRIFTS);
+    let terminal = Terminal::new(24, 80);
+    let before = terminal.modes();
+    let mut run = terminal.start(&test, &["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    terminal.shows("the question", |rows| rows.iter().any(|row| row.contains("[c]ontinue")));
+    terminal.types(b"\x03");
+    assert_eq!(run.code(), Some(130));
+    assert_eq!(terminal.modes(), before);
+}
+
+#[test]
+fn a_supervisor_that_is_killed_while_it_asks_leaves_a_usable_terminal() {
+    let test = Loop::new().file("p.toml", ASKS).script("agent.sh", DRIFTS);
+    let terminal = Terminal::new(24, 80);
+    let before = terminal.modes();
+    let mut run = terminal.start(&test, &["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    terminal.shows("the question", |rows| rows.iter().any(|row| row.contains("[c]ontinue")));
+    wait_for("the keyboard", || terminal.modes() != before);
+    let outer = run.child.id();
+    let agents = test.processes();
+    let inner = test.marked().into_iter().find(|pid| *pid != outer && !agents.contains(pid));
+    support::looping::send(inner.expect("a supervisor"), rustix::process::Signal::KILL);
+    assert_ne!(run.code(), Some(0));
+    wait_for("the terminal's modes", || terminal.modes() == before);
+}
+
+#[test]
+fn an_attended_run_starts_by_a_key() {
+    let test = Loop::new().script("agent.sh", "echo $BACKSTOP_ITERATION >> went");
+    let terminal = Terminal::new(24, 80);
+    let flags = ["run", "--attended", "--max-iterations", "2", "--", "./agent.sh"];
+    let mut run = terminal.start(&test, &flags);
+    for number in [1, 2] {
+        terminal.shows("the prompt", |rows| {
+            let question = format!("? Start iteration {number}?");
+            rows.iter().any(|row| *row == question)
+                && rows.iter().any(|row| row.contains("[g]o   [s]kip   s[t]op"))
+        });
+        terminal.types(if number == 1 { b"s" } else { b"g" });
+    }
+    assert_eq!(run.code(), Some(125));
+    assert_eq!(test.read("went"), "2\n");
+}
+
 /// A pseudo-terminal that somebody looks at.
 struct Terminal {
     line: Mutex<Option<OwnedFd>>,
@@ -320,6 +412,13 @@ impl Terminal {
             .stdout(line.try_clone().expect("another handle"))
             .stderr(line);
         Started { child: command.spawn().expect("it can be started") }
+    }
+
+    /// How its line is set: whether keys are shown, and come one by one.
+    fn modes(&self) -> (bool, bool) {
+        let master = self.master.lock().expect("nobody panicked");
+        let modes = tcgetattr(master.as_ref().expect("it is open")).expect("modes").local_modes;
+        (modes.contains(LocalModes::ECHO), modes.contains(LocalModes::ICANON))
     }
 
     fn types(&self, keys: &[u8]) {

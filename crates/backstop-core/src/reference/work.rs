@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::history::History;
-use crate::event::{Context, EventKind, Quota, Tasks, UnitStatus, Usage, UsageBasis};
+use crate::event::{
+    Context, EventKind, Quota, Recovered, RecoveryKind, Tasks, UnitStatus, Usage, UsageBasis,
+};
 use crate::repetition::{Detector, Reading, Step, StepKind};
 use crate::time::millis;
 
@@ -224,12 +226,15 @@ impl History<'_> {
         !self.usage().any(|(at, usage)| at >= began && speaks(usage))
     }
 
-    /// `iteration_started` clears it.
+    /// `iteration_started` clears it, and so does a recovery from a full one.
     pub(super) fn context(&self) -> Option<&Context> {
-        self.events_from(self.iteration_from()).rev().find_map(|(_, kind)| match kind {
-            EventKind::Context(context) => Some(context),
-            _ => None,
-        })
+        let mut last =
+            self.events_from(self.iteration_from()).rev().filter_map(|(_, kind)| match kind {
+                EventKind::Context(context) => Some(Some(context)),
+                EventKind::Recovered(Recovered { kind: RecoveryKind::Context, .. }) => Some(None),
+                _ => None,
+            });
+        last.next().flatten()
     }
 
     pub(super) fn context_share(&self) -> Option<f64> {

@@ -31,9 +31,11 @@ impl Dispatcher {
             RecoveryKind::Error => "a fresh start",
         };
         self.remark(&Remark::Note(format!("recovering with {words}: {}", decision.message)));
-        self.take(Recovered { kind, checkpoint });
+        let seq = self.take(Recovered { kind, checkpoint });
         // What was recovered from is judged again when the next iteration has ended.
         self.set_aside_what_was_seen();
+        // A crash from here on must not take the same fresh start a second time.
+        self.durable(seq).await?;
         Ok(Next::Decide)
     }
 

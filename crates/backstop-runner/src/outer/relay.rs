@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use rustix::termios::{OptionalActions, Termios};
 
 use super::control::{Lines, Message};
 use crate::tree::control_group::ControlGroup;
@@ -30,6 +31,8 @@ pub struct Relay {
     suspended: bool,
     passed_on: Vec<Signal>,
     end: Option<End>,
+    /// How the terminal was set before the inner process could change it.
+    terminal: Option<Termios>,
 }
 
 /// How the inner process ended.
@@ -56,6 +59,7 @@ impl Relay {
             suspended: false,
             passed_on: Vec::new(),
             end: None,
+            terminal: rustix::termios::tcgetattr(rustix::stdio::stdin()).ok(),
         }
     }
 
@@ -71,7 +75,22 @@ impl Relay {
             }
         };
         self.clean_up(end);
+        if matches!(end, End::Died(_)) {
+            self.restore_terminal();
+        }
         std::process::exit(self.exit_code(end))
+    }
+
+    /// A supervisor that died while it asked something has left the terminal without echo.
+    fn restore_terminal(&self) {
+        let stdin = rustix::stdio::stdin();
+        // Who is not in the foreground would be stopped by the attempt, and need not be seen.
+        let in_foreground =
+            rustix::termios::tcgetpgrp(stdin).ok() == Some(rustix::process::getpgrp());
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| in_foreground) {
+            let now = OptionalActions::Now;
+            let _gone = rustix::termios::tcsetattr(stdin, now, terminal);
+        }
     }
 
     fn wait(&mut self) -> io::Result<End> {

@@ -172,6 +172,12 @@ impl Loop {
         self.journal().into_iter().filter(|event| event["type"] == kind).collect()
     }
 
+    /// Whether the newest run, if there is one yet, has such an event in its journal.
+    pub fn has(&self, kind: &str) -> bool {
+        let journal = self.run(["show", "latest", "--events"]);
+        journal.code == Some(0) && journal.stdout.contains(&format!(r#""type":"{kind}""#))
+    }
+
     /// Every living process of this test but supervisors.
     pub fn processes(&self) -> Vec<u32> {
         self.marked().into_iter().filter(|pid| !is_supervisor(*pid)).collect()

@@ -1,0 +1,189 @@
+//! A run that needs a person asks, and takes the first answer.
+
+use crate::support::looping::{Loop, Running, wait_for};
+
+/// Asks after two iterations without progress, on a channel that a notification opens.
+const ASKS: &str = "[limits]\niterations = 4\n[notify]\ncommand = \"true\"\n\
+                    [[rule]]\nwhen = { type = \"no_progress\", iterations = 2 }\nthen = \"ask\"\n";
+
+fn asking(more: &str) -> Loop {
+    Loop::new().file("p.toml", &format!("{ASKS}{more}")).script(
+        "agent.sh",
+        "echo $BACKSTOP_ITERATION >> $XDG_STATE_HOME/went; echo \"$BACKSTOP_HANDOFF\"; cat",
+    )
+}
+
+fn went(test: &Loop) -> usize {
+    let path = test.state_directory().parent().expect("it lies in one").join("went");
+    std::fs::read_to_string(path).unwrap_or_default().lines().count()
+}
+
+fn start(test: &Loop) -> Running {
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    running
+}
+
+#[test]
+fn an_answer_to_go_on_lets_the_run_go_on_and_is_not_asked_twice() {
+    let test = asking("");
+    let running = start(&test);
+    assert_eq!(went(&test), 2, "nothing new starts while the question is open");
+    test.run(["answer", "latest", "continue"]).exits(0);
+    running.ends().exits(125);
+    assert_eq!(went(&test), 4);
+    let asked = test.events("asked");
+    // The streak counts from the answer on: two more iterations, and the limit ends the run.
+    assert_eq!(asked.len(), 1, "{asked:#?}");
+    assert!(asked[0]["question"].as_str().is_some_and(|text| text.contains("no progress")));
+    let answered = test.events("answered");
+    assert_eq!(answered[0]["answer"], "continue");
+    assert!(answered[0]["by"].is_string());
+}
+
+#[test]
+fn a_note_reaches_the_next_iteration_and_only_that() {
+    let test = asking("").file("PROMPT.md", "do the work");
+    let running =
+        test.start(["run", "--policy", "p.toml", "--stdin", "PROMPT.md", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    test.run(["answer", "latest", "fix", "--note", "use the other cache"]).exits(0);
+    let ended = running.ends().exits(125);
+    let told: Vec<_> = ended.stdout.matches("- use the other cache").collect();
+    assert_eq!(told.len(), 1, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("handoff.md").count(), 1, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("do the work").count(), 4, "{}", ended.stdout);
+}
+
+#[test]
+fn an_abort_ends_the_run() {
+    let test = asking("");
+    let running = start(&test);
+    test.run(["answer", "latest", "abort"]).exits(0);
+    running.ends().exits(131);
+    let state = test.state();
+    assert_eq!(state["stop_reason"]["code"], "user_aborted");
+    assert_eq!(state["run_status"], "stopped");
+}
+
+#[test]
+fn silence_is_no_answer() {
+    for (more, status) in [("", "held"), ("on_timeout = \"stop\"\n", "stopped")] {
+        let test = asking(&format!("[intervention]\ntimeout = \"300ms\"\n{more}"));
+        start(&test).ends().exits(132);
+        let state = test.state();
+        assert_eq!(state["stop_reason"]["code"], "user_unresponsive");
+        assert_eq!(state["run_status"], status);
+    }
+}
+
+#[test]
+fn the_first_answer_wins_and_the_others_are_told() {
+    let test = asking("");
+    let running = start(&test);
+    // Both speak to the same question; the run waits for the disk before it starts anything.
+    let first = test.run(["answer", "latest", "continue"]);
+    first.exits(0);
+    let second = test.run(["answer", "latest", "abort"]);
+    assert_ne!(second.code, Some(0), "{second:?}");
+    running.ends().exits(125);
+    assert_eq!(test.events("answered").len(), 1);
+}
+
+#[test]
+fn what_fits_no_question_is_refused() {
+    let test = asking("");
+    let running = start(&test);
+    let wrong = test.run(["answer", "latest", "skip"]).exits(65);
+    assert!(wrong.stderr.contains("answer with fix, continue, abort"), "{}", wrong.stderr);
+    let empty = test.run(["answer", "latest", "fix"]).exits(64);
+    assert!(empty.stderr.contains("--note"), "{}", empty.stderr);
+    test.run(["answer", "latest", "maybe"]).exits(64);
+    test.run(["answer", "latest", "continue"]).exits(0);
+    running.ends().exits(125);
+    let late = test.run(["answer", "latest", "continue"]).exits(65);
+    assert!(late.stderr.contains("not held"), "{}", late.stderr);
+}
+
+#[test]
+fn without_anybody_to_ask_the_run_is_held_and_can_be_answered_there() {
+    let policy = ASKS.replace("[notify]\ncommand = \"true\"\n", "");
+    let test = Loop::new().file("p.toml", &policy).script("agent.sh", "cat");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
+    assert_eq!(test.state()["run_status"], "held");
+    assert_eq!(test.state()["stop_reason"]["code"], "stalled");
+    test.run(["answer", "latest", "fix", "--note", "look into b.txt"]).exits(0);
+    assert_eq!(test.state()["run_status"], "stopped");
+    test.run(["resume", "latest"]).exits(125);
+    let handoff = std::fs::read_dir(test.state_directory().join("runs")).expect("runs");
+    let run = handoff.flatten().next().expect("a run").path();
+    let text = std::fs::read_to_string(run.join("handoff.md")).expect("a hand-off");
+    assert!(text.contains("- look into b.txt"), "{text}");
+}
+
+#[test]
+fn an_abort_of_a_held_run_ends_it() {
+    let policy = ASKS.replace("[notify]\ncommand = \"true\"\n", "");
+    let test = Loop::new().file("p.toml", &policy).script("agent.sh", "true");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
+    test.run(["answer", "latest", "abort"]).exits(0);
+    assert_eq!(test.state()["stop_reason"]["code"], "user_aborted");
+    assert_eq!(test.state()["run_status"], "stopped");
+}
+
+#[test]
+fn the_iteration_runs_on_while_the_question_is_open() {
+    let policy = "[limits]\niterations = 9\n[notify]\ncommand = \"true\"\n\
+                  [[rule]]\nwhen = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
+    let report = "echo '::backstop {\"type\":\"drift\",\"score\":0.9}'\n\
+                  until [ -e go_on ]; do sleep 0.02; done; echo did go on; touch done";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", report);
+    let running = test.start(["run", "--once", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    assert!(test.events("iteration_finished").is_empty());
+    test.run(["answer", "latest", "continue"]).exits(0);
+    let test = test.file("go_on", "");
+    let ended = running.ends();
+    assert!(ended.stdout.contains("did go on"), "{}", ended.stdout);
+    // Nothing was signalled: the agent ended by itself.
+    assert!(test.exists("done"));
+    assert!(test.journal().iter().all(|event| event["what"] != "signalled"));
+}
+
+#[test]
+fn a_question_that_has_become_pointless_is_withdrawn() {
+    let policy = "[limits]\niterations = 2\n[notify]\ncommand = \"true\"\n\
+                  [[rule]]\nwhen = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
+    let report = "[ $BACKSTOP_ITERATION = 1 ] || exit 0\n\
+                  echo '::backstop {\"type\":\"drift\",\"score\":0.9}'\n\
+                  until [ -e go_on ]; do sleep 0.02; done\n\
+                  echo '::backstop {\"type\":\"drift\",\"score\":0.1}'";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", report);
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    let test = test.file("go_on", "");
+    running.ends().exits(125);
+    let answered = test.events("answered");
+    assert_eq!(answered.len(), 1);
+    assert_eq!(answered[0]["by"], "backstop");
+}
+
+#[test]
+fn a_supervised_process_answers_nothing() {
+    let policy = "[limits]\niterations = 2\n[notify]\ncommand = \"true\"\n\
+                  [intervention]\ntimeout = \"1s\"\n\
+                  [[rule]]\nwhen = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
+    let script = format!(
+        "echo '::backstop {{\"type\":\"drift\",\"score\":0.9}}'\n\
+         {binary} answer latest continue; echo answer $?\n\
+         {binary} release latest; echo release $?\n\
+         {binary} attend latest --off; echo attend $?",
+        binary = crate::support::BINARY
+    );
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", &script);
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(132);
+    for line in ["answer 64", "release 64", "attend 64"] {
+        assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    }
+    assert!(test.events("answered").is_empty());
+}

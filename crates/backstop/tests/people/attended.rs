@@ -1,0 +1,76 @@
+//! Attended runs: a person lets each iteration start.
+
+use crate::support::looping::{Loop, Running, wait_for};
+
+fn attended(iterations: &str) -> (Loop, Running) {
+    let test = Loop::new().script("agent.sh", "echo $BACKSTOP_ITERATION >> went");
+    let running =
+        test.start(["run", "--attended", "--max-iterations", iterations, "--", "./agent.sh"]);
+    (test, running)
+}
+
+/// Answers as soon as the run waits for it.
+fn answer(test: &Loop, choice: &str) {
+    wait_for("the prompt", || test.run(["answer", "latest", choice]).code == Some(0));
+}
+
+#[test]
+fn each_iteration_is_let_go_or_skipped() {
+    let (test, running) = attended("3");
+    answer(&test, "go");
+    answer(&test, "skip");
+    answer(&test, "go");
+    running.ends().exits(125);
+    assert_eq!(test.read("went"), "1\n3\n");
+    assert_eq!(test.state()["facts"]["iterations"], 3);
+    assert!(test.journal().iter().any(|event| event["what"] == "skipped"));
+    assert_eq!(test.state()["facts"]["errored"], 0);
+}
+
+#[test]
+fn a_person_can_stop_before_the_first_one() {
+    let (test, running) = attended("3");
+    answer(&test, "stop");
+    running.ends().exits(130);
+    assert!(!test.exists("went"));
+}
+
+#[test]
+fn it_can_be_switched_off_and_on_while_the_run_goes_on() {
+    let script =
+        "echo $BACKSTOP_ITERATION >> went; until [ -e go$BACKSTOP_ITERATION ]; do sleep 0.02; done";
+    let test = Loop::new().script("agent.sh", script);
+    let running = test.start(["run", "--max-iterations", "3", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("went"));
+    test.run(["attend", "latest"]).exits(0);
+    let test = test.file("go1", "").file("go2", "").file("go3", "");
+    answer(&test, "go");
+    wait_for("the second", || test.read("went").lines().count() == 2);
+    wait_for("the switch", || test.run(["attend", "latest", "--off"]).code == Some(0));
+    running.ends().exits(125);
+    assert_eq!(test.read("went"), "1\n2\n3\n");
+    let switched: Vec<_> =
+        test.journal().into_iter().filter(|event| event["what"] == "attended").collect();
+    assert_eq!(switched.len(), 2);
+}
+
+#[test]
+fn waiting_for_a_person_takes_no_time_of_the_run() {
+    let (test, running) = attended("1");
+    let clock = std::time::Instant::now();
+    wait_for("some time to pass", || clock.elapsed().as_millis() > 400);
+    answer(&test, "go");
+    running.ends().exits(125);
+    let started = test.events("iteration_started");
+    assert!(started[0]["active_ms"].as_u64().expect("a number") < 300, "{started:?}");
+}
+
+#[test]
+fn a_run_that_has_ended_asks_nobody() {
+    let test = Loop::new().script("agent.sh", "true");
+    test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
+    test.run(["attend", "latest"]).exits(65);
+    test.run(["answer", "latest", "go"]).exits(65);
+    let dry = test.run(["run", "--attended", "--dry-run", "--", "./agent.sh"]).exits(0);
+    assert!(dry.stdout.contains("# attended:"), "{}", dry.stdout);
+}

@@ -1,0 +1,74 @@
+//! The supervisor is killed in the middle of a question, a hold and a recovery.
+
+use rustix::process::Signal;
+
+use crate::support::looping::{Loop, Running, send, wait_for};
+
+/// Everything that belongs to the run dies at once.
+fn kill(test: &Loop, running: Running) {
+    let all = test.marked();
+    // One that is stopped can't notice that another dies.
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter().for_each(|pid| send(*pid, signal));
+    }
+    drop(running);
+    wait_for("their end", || all.iter().all(|pid| has_ended(*pid)));
+}
+
+/// Whether nothing is left of a process but, perhaps, its exit status.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+#[test]
+fn in_a_question_the_same_one_is_asked_again() {
+    let policy = "[limits]\niterations = 4\n[notify]\ncommand = \"true\"\n\
+                  [[rule]]\nwhen = { type = \"no_progress\", iterations = 2 }\nthen = \"ask\"\n";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", "true");
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    kill(&test, running);
+    let resumed = test.start(["resume", "latest"]);
+    wait_for("an answer is taken", || test.run(["answer", "latest", "continue"]).code == Some(0));
+    resumed.ends().exits(125);
+    // It was asked once and answered once, and nothing ran in between.
+    assert_eq!(test.events("asked").len(), 1);
+    assert_eq!(test.events("answered").len(), 1);
+    assert_eq!(test.state()["facts"]["iterations"], 4);
+}
+
+#[test]
+fn in_a_hold_it_holds_on() {
+    let policy = "[limits]\niterations = 2\n[progress]\nmarkers = [\"[PROGRESS]\"]\n\
+                  [[rule]]\nwhen = { type = \"cooldown\", duration = \"9m\" }\nthen = \"hold\"\n";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", "echo '[PROGRESS]'");
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the hold", || test.has("held"));
+    kill(&test, running);
+    let resumed = test.start(["resume", "latest"]);
+    wait_for("the hold again", || test.events("held").len() == 2);
+    assert_eq!(test.events("iteration_finished").len(), 1);
+    test.run(["release", "latest"]).exits(0);
+    wait_for("the second iteration", || test.events("iteration_finished").len() == 2);
+    resumed.signal(Signal::TERM);
+    resumed.ends();
+}
+
+#[test]
+fn in_a_recovery_the_hand_off_is_not_lost() {
+    let policy = "[limits]\niterations = 9\n[[rule]]\n\
+                  when = { type = \"context_usage\", at_least = 0.95 }\nthen = \"recover\"\n\
+                  [[rule]]\nwhen = { type = \"file_created\", path = \"DONE\" }\nthen = \"complete\"\n";
+    let script = "if [ $BACKSTOP_ITERATION = 1 ]; then\n\
+                  echo '::backstop {\"type\":\"context\",\"used\":96,\"limit\":100}'; exec sleep 300; fi\n\
+                  [ -e once ] || { touch once; exec sleep 300; }\n\
+                  cp \"$BACKSTOP_HANDOFF\" seen; touch DONE";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the fresh start", || test.exists("once"));
+    kill(&test, running);
+    test.run(["resume", "latest"]).exits(0);
+    assert!(test.read("seen").contains("The context of the last session was full"));
+    assert_eq!(test.events("recovered").len(), 1);
+}

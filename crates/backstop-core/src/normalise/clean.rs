@@ -13,6 +13,27 @@ impl<'a> Clean<'a> {
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text, blank: None, started: false }
     }
+
+    /// The next bytes, as many as there is room for: how many, and fewer than that only at the end.
+    pub fn fill(&mut self, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < room.len() {
+            let within = self.blank.is_none() && self.started;
+            let next = &self.rest[..self.rest.len().min(room.len() - filled)];
+            let run = if within { unchanged(next) } else { 0 };
+            if run > 0 {
+                room[filled..filled + run].copy_from_slice(&next[..run]);
+                filled += run;
+                self.rest = &self.rest[run..];
+            } else if let Some(byte) = self.next() {
+                room[filled] = byte;
+                filled += 1;
+            } else {
+                break;
+            }
+        }
+        filled
+    }
 }
 
 impl Iterator for Clean<'_> {
@@ -45,6 +66,23 @@ impl Iterator for Clean<'_> {
             }
         }
     }
+}
+
+/// How many bytes of the text, which goes on after a byte that is no blank, stay as they are: those
+/// that print, and single blanks between them.
+fn unchanged(text: &[u8]) -> usize {
+    let mut end = 0;
+    loop {
+        end += count(&text[end..], prints);
+        match text[end..] {
+            [b' ' | b'\n', next, ..] if prints(next) => end += 2,
+            _ => return end,
+        }
+    }
+}
+
+fn prints(byte: u8) -> bool {
+    byte > b' ' && byte != DELETE
 }
 
 /// Whether cleaning would leave the text as it is.

@@ -8,6 +8,7 @@
 use super::clean::{Clean, is_clean};
 use super::recognise::{self, Text, is_temporary_path_byte, is_word};
 use super::sink::Sink;
+use super::skim::Skim;
 
 /// What to rewrite beyond the noise that all styles share.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +35,19 @@ pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
 }
 
 fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, sink: &mut S) {
+    let skim = Skim::new(rules.mask_digits, rules.base_names);
     let mut writer =
         Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
     while let Some(first) = window.first() {
+        if writer.may_skim(first) {
+            let rest = window.rest();
+            let length = skim.length(rest.bytes, rest.complete);
+            if length > 0 {
+                writer.skim(&rest.bytes[..length]);
+                window.advance(length);
+                continue;
+            }
+        }
         let ahead = window.ahead();
         if let Some(digits) = writer.port_ahead(ahead) {
             writer.copy(b":");
@@ -91,6 +102,21 @@ impl<S: Sink> Writer<'_, S> {
         let within_word = self.last.is_some_and(is_word);
         let within_number = self.in_digits && first.is_ascii_digit();
         !within_word && !within_number
+    }
+
+    /// Whether what follows may be skimmed: neither a word nor what may end in a port is under way.
+    fn may_skim(&self, first: u8) -> bool {
+        self.may_begin(first) && self.authority != Authority::Host
+    }
+
+    /// Writes text in which nothing begins.
+    fn skim(&mut self, bytes: &[u8]) {
+        self.in_digits = false;
+        self.last = bytes.last().copied();
+        // Slashes are never skimmed over, so this is the first part of `://` if it is any.
+        self.authority =
+            if self.last == Some(b':') { Authority::Colon } else { Authority::None };
+        self.sink.extend(bytes);
     }
 
     /// How many digits the port has that begins here, if one does.
@@ -171,6 +197,8 @@ struct Window<'a> {
 trait Source {
     fn first(&self) -> Option<u8>;
     fn ahead(&self) -> Text<'_>;
+    /// All that can be seen at the moment, however much that happens to be.
+    fn rest(&self) -> Text<'_>;
     fn advance(&mut self, bytes: usize);
 }
 
@@ -187,6 +215,10 @@ impl Source for Whole<'_> {
     fn ahead(&self) -> Text<'_> {
         let end = self.rest.len().min(LOOK_AHEAD);
         Text { bytes: &self.rest[..end], complete: end == self.rest.len() }
+    }
+
+    fn rest(&self) -> Text<'_> {
+        Text { bytes: self.rest, complete: true }
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -206,18 +238,8 @@ impl<'a> Window<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        while self.end < self.buffer.len() {
-            match self.source.next() {
-                Some(byte) => {
-                    self.buffer[self.end] = byte;
-                    self.end += 1;
-                }
-                None => {
-                    self.complete = true;
-                    return;
-                }
-            }
-        }
+        self.end += self.source.fill(&mut self.buffer[self.end..]);
+        self.complete = self.end < self.buffer.len();
     }
 }
 
@@ -231,6 +253,10 @@ impl Source for Window<'_> {
     fn ahead(&self) -> Text<'_> {
         let end = self.end.min(self.start + LOOK_AHEAD);
         Text { bytes: &self.buffer[self.start..end], complete: self.complete && end == self.end }
+    }
+
+    fn rest(&self) -> Text<'_> {
+        Text { bytes: &self.buffer[self.start..self.end], complete: self.complete }
     }
 
     fn advance(&mut self, bytes: usize) {

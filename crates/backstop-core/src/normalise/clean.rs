@@ -68,22 +68,21 @@ impl Iterator for Clean<'_> {
     }
 }
 
-/// How many bytes of the text, which goes on after a byte that is no blank, stay as they are: those
-/// that print, and single blanks between them.
+/// How many bytes of the text, which goes on after a byte that prints, stay as they are: those that
+/// print, and single blanks between them.
 fn unchanged(text: &[u8]) -> usize {
-    let mut end = 0;
-    loop {
-        end += count(&text[end..], prints);
-        match text[end..] {
-            [b' ' | b'\n', next, ..] if prints(next) => end += 2,
-            _ => return end,
-        }
-    }
+    let class = |byte: u8| match byte {
+        b' ' | b'\n' => BLANK,
+        0..b' ' | DELETE => BLANK | GONE,
+        _ => 0,
+    };
+    // One way out, and not one for each word: where words end can't be foreseen.
+    let changes = |pair: &[u8; 2]| class(pair[0]) & (class(pair[1]) | GONE) != 0;
+    text.array_windows().position(changes).unwrap_or(text.len().saturating_sub(1))
 }
 
-fn prints(byte: u8) -> bool {
-    byte > b' ' && byte != DELETE
-}
+const BLANK: u8 = 1;
+const GONE: u8 = 2;
 
 /// Whether cleaning would leave the text as it is.
 pub(crate) fn is_clean(text: &[u8]) -> bool {

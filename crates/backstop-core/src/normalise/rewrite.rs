@@ -38,7 +38,9 @@ fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, si
     let skim = Skim::new(rules.mask_digits, rules.base_names);
     let mut writer =
         Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
-    while let Some(first) = window.first() {
+    while let Some(first) = window.first()
+        && !writer.sink.is_full()
+    {
         if writer.may_skim(first) {
             let rest = window.rest();
             let length = skim.length(rest.bytes, rest.complete);

@@ -12,6 +12,11 @@ pub(super) trait Sink {
             self.push(byte);
         }
     }
+
+    /// Whether nothing that comes will change anything.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl Sink for Vec<u8> {

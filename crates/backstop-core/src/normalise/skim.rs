@@ -4,7 +4,7 @@
 //! and by the byte after it. Everything up to the first such place is written as it is, and is
 //! found with little more than one look-up for each byte.
 
-/// Which bytes may be skimmed over, in one style.
+/// Skims text in one style.
 pub(super) struct Skim {
     /// Digits within words are masked, so each word with one is looked at.
     mask_digits: bool,
@@ -21,50 +21,83 @@ impl Skim {
     /// The last byte is only known to end a word if the text is complete.
     pub fn length(&self, bytes: &[u8], complete: bool) -> usize {
         let mut at = 0;
-        while let Some(&first) = bytes.get(at) {
-            let class = CLASSES[usize::from(first)];
-            if class & WORD == 0 {
-                if class & SLASH != 0 || (self.base_names && class & NAME != 0) {
-                    return at;
+        while at < bytes.len() {
+            // A name may be of any length, so there is no telling how far before a slash it began.
+            let alarm = if self.base_names { bytes.len() } else { alarm(bytes, at) };
+            if !self.base_names {
+                at = before(bytes, at, alarm);
+            }
+            while at < bytes.len() && at <= alarm {
+                match self.step(bytes, at, complete) {
+                    0 => return at,
+                    step => at += step,
                 }
-                at += 1;
-                continue;
             }
-            let mut end = at + 1;
-            let (mut any, mut all) = (class, class);
-            while let Some(&byte) = bytes.get(end) {
-                let class = CLASSES[usize::from(byte)];
-                if class & WORD == 0 {
-                    break;
-                }
-                any |= class;
-                all &= class;
-                end += 1;
-            }
-            if end == bytes.len() && !complete {
-                return at;
-            }
-            let word = &bytes[at..end];
-            let after = &bytes[end..];
-            if class & DIGIT != 0 {
-                if self.mask_digits || all & DIGIT == 0 || may_be_a_quantity(after) {
-                    return at;
-                }
-            } else if (self.mask_digits && any & DIGIT != 0)
-                || (all & HEX != 0 && word.len() >= SHORTEST_HASH)
-                || begins_noise(word)
-            {
-                return at;
-            }
-            if self.base_names
-                && after.first().is_some_and(|byte| CLASSES[usize::from(*byte)] & (NAME | SLASH) != 0)
-            {
-                return at;
-            }
-            at = end;
         }
         at
     }
+
+    /// The length of the word or other byte that begins here; 0 if it must be looked at.
+    fn step(&self, bytes: &[u8], at: usize, complete: bool) -> usize {
+        let class = class_of(bytes[at]);
+        if class & WORD == 0 {
+            let looked_at = class & SLASH != 0 || (self.base_names && class & NAME != 0);
+            return usize::from(!looked_at);
+        }
+        let (mut any, mut all) = (class, class);
+        let mut end = at + 1;
+        while let Some(&byte) = bytes.get(end) {
+            let class = class_of(byte);
+            if class & WORD == 0 {
+                break;
+            }
+            any |= class;
+            all &= class;
+            end += 1;
+        }
+        let (word, after) = (&bytes[at..end], &bytes[end..]);
+        let goes_on = match after.first() {
+            None => !complete,
+            Some(next) => self.base_names && class_of(*next) & (NAME | SLASH) != 0,
+        };
+        let looked_at = if class & DIGIT != 0 {
+            self.mask_digits || all & DIGIT == 0 || may_be_a_quantity(after)
+        } else {
+            (self.mask_digits && any & DIGIT != 0)
+                || (all & HEX != 0 && word.len() >= SHORTEST_HASH)
+                || begins_noise(word)
+        };
+        if goes_on || looked_at { 0 } else { end - at }
+    }
+}
+
+/// The next byte without which there is neither noise nor a temporary path: a digit or a slash.
+fn alarm(bytes: &[u8], from: usize) -> usize {
+    let is_alarm = |byte: &u8| byte.is_ascii_digit() || *byte == b'/';
+    let mut at = from;
+    // Without a way out of the inner loop, a compiler can look at all bytes of a chunk at once.
+    for chunk in bytes[from..].chunks_exact(CHUNK) {
+        if chunk.iter().fold(false, |any, byte| any | is_alarm(byte)) {
+            break;
+        }
+        at += CHUNK;
+    }
+    bytes[at..].iter().position(is_alarm).map_or(bytes.len(), |found| at + found)
+}
+
+/// The last place from which on the noise of an alarm can begin. Here, no word is under way.
+fn before(bytes: &[u8], from: usize, alarm: usize) -> usize {
+    let begins_word = |at: usize| class_of(bytes[at - 1]) & WORD == 0;
+    let word = (from + 1..=alarm).rev().find(|at| begins_word(*at)).unwrap_or(from);
+    // Groups of a UUID may come before the first with a digit, in others a word and separators.
+    let joined = word > from && bytes[word - 1] == b'-';
+    let reach = if joined { LONGEST_UUID } else { LONGEST_LABEL };
+    let latest = word.saturating_sub(reach).max(from);
+    (from + 1..=latest).rev().find(|at| begins_word(*at)).unwrap_or(from)
+}
+
+fn class_of(byte: u8) -> u8 {
+    CLASSES[usize::from(byte)]
 }
 
 /// Whether what follows a number can make it a date, a time, an address, a length of time or a
@@ -131,5 +164,9 @@ const fn classes() -> [u8; 256] {
     }
 }
 
+const CHUNK: usize = 32;
+/// A weekday or what stands for a number, and what may stand between that and a digit.
+const LONGEST_LABEL: usize = b"localhost:".len();
+const LONGEST_UUID: usize = 36;
 /// Of all hexadecimal words, these and longer ones can be hashes.
 const SHORTEST_HASH: usize = 7;

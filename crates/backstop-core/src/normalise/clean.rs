@@ -71,18 +71,30 @@ impl Iterator for Clean<'_> {
 /// How many bytes of the text, which goes on after a byte that prints, stay as they are: those that
 /// print, and single blanks between them.
 fn unchanged(text: &[u8]) -> usize {
-    let class = |byte: u8| match byte {
-        b' ' | b'\n' => BLANK,
-        0..b' ' | DELETE => BLANK | GONE,
-        _ => 0,
-    };
     // One way out, and not one for each word: where words end can't be foreseen.
-    let changes = |pair: &[u8; 2]| class(pair[0]) & (class(pair[1]) | GONE) != 0;
+    let changes = |pair: &[u8; 2]| {
+        let [first, second] = pair.map(|byte| CLASSES[usize::from(byte)]);
+        first & (second | GONE) != 0
+    };
     text.array_windows().position(changes).unwrap_or(text.len().saturating_sub(1))
 }
 
+/// Classes of bytes, as bits. What is gone may stand between blanks, so it is none that prints.
 const BLANK: u8 = 1;
 const GONE: u8 = 2;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < b' ' as usize {
+        classes[byte] = BLANK | GONE;
+        byte += 1;
+    }
+    classes[b' ' as usize] = BLANK;
+    classes[b'\n' as usize] = BLANK;
+    classes[DELETE as usize] = BLANK | GONE;
+    classes
+};
 
 /// Whether cleaning would leave the text as it is.
 pub(crate) fn is_clean(text: &[u8]) -> bool {

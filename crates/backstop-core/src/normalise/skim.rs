@@ -22,12 +22,13 @@ impl Skim {
     pub fn length(&self, bytes: &[u8], complete: bool) -> usize {
         let mut at = 0;
         while at < bytes.len() {
-            // A name may be of any length, so there is no telling how far before a slash it began.
-            let alarm = if self.base_names { bytes.len() } else { alarm(bytes, at) };
-            if !self.base_names {
-                at = before(bytes, at, alarm);
+            let mut until = bytes.len();
+            // Where digits are masked and names shortened, there is little to leap over.
+            if !self.mask_digits && !self.base_names {
+                until = alarm(bytes, at);
+                at = before(bytes, at, until);
             }
-            while at < bytes.len() && at <= alarm {
+            while at < bytes.len() && at <= until {
                 match self.step(bytes, at, complete) {
                     0 => return at,
                     step => at += step,
@@ -41,8 +42,11 @@ impl Skim {
     fn step(&self, bytes: &[u8], at: usize, complete: bool) -> usize {
         let class = class_of(bytes[at]);
         if class & WORD == 0 {
-            let looked_at = class & SLASH != 0 || (self.base_names && class & NAME != 0);
-            return usize::from(!looked_at);
+            // Within a path, a slash begins nothing.
+            let within = at > 0 && class_of(bytes[at - 1]) & WORD != 0;
+            let looked_at = if self.base_names { NAME | SLASH } else { SLASH };
+            let dull = class & looked_at == 0 || (within && !self.base_names);
+            return usize::from(dull);
         }
         let (mut any, mut all) = (class, class);
         let mut end = at + 1;
@@ -71,29 +75,51 @@ impl Skim {
     }
 }
 
-/// The next byte without which there is neither noise nor a temporary path: a digit or a slash.
+/// The next byte without which there is neither noise nor a temporary path: a digit or a slash. One
+/// in a word that it can't be noise with is none.
 fn alarm(bytes: &[u8], from: usize) -> usize {
-    let is_alarm = |byte: &u8| byte.is_ascii_digit() || *byte == b'/';
     let mut at = from;
     // Without a way out of the inner loop, a compiler can look at all bytes of a chunk at once.
     for chunk in bytes[from..].chunks_exact(CHUNK) {
+        let is_alarm = |byte: &u8| byte.is_ascii_digit() | (*byte == b'/');
         if chunk.iter().fold(false, |any, byte| any | is_alarm(byte)) {
             break;
         }
         at += CHUNK;
     }
-    bytes[at..].iter().position(is_alarm).map_or(bytes.len(), |found| at + found)
+    let mut before = if at > from { class_of(bytes[at - 1]) } else { 0 };
+    while let Some(byte) = bytes.get(at) {
+        let class = class_of(*byte);
+        let harmless = match class & (DIGIT | SLASH) {
+            0 => true,
+            DIGIT => before & (WORD | HEX) == WORD,
+            _ => before & WORD != 0,
+        };
+        if !harmless {
+            return at;
+        }
+        // A word with one letter that is no digit of a hash is none from there on.
+        let spoilt = before & (WORD | HEX) == WORD && class & WORD != 0;
+        before = if spoilt { WORD } else { class };
+        at += 1;
+    }
+    at
 }
 
 /// The last place from which on the noise of an alarm can begin. Here, no word is under way.
 fn before(bytes: &[u8], from: usize, alarm: usize) -> usize {
-    let begins_word = |at: usize| class_of(bytes[at - 1]) & WORD == 0;
-    let word = (from + 1..=alarm).rev().find(|at| begins_word(*at)).unwrap_or(from);
-    // Groups of a UUID may come before the first with a digit, in others a word and separators.
-    let joined = word > from && bytes[word - 1] == b'-';
-    let reach = if joined { LONGEST_UUID } else { LONGEST_LABEL };
-    let latest = word.saturating_sub(reach).max(from);
-    (from + 1..=latest).rev().find(|at| begins_word(*at)).unwrap_or(from)
+    let begin_of_word = |end: usize| {
+        let letters = bytes[from..end].iter().rev().take_while(|byte| class_of(**byte) & WORD != 0);
+        end - letters.count()
+    };
+    let word = begin_of_word(alarm);
+    // Groups of a UUID may come before the first with a digit.
+    let reach = match bytes[from..word] {
+        [.., b'-'] => LONGEST_UUID,
+        [.., b' ' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\''] => LONGEST_LABEL,
+        _ => return word,
+    };
+    begin_of_word(word.saturating_sub(reach).max(from))
 }
 
 fn class_of(byte: u8) -> u8 {

@@ -30,6 +30,11 @@ pub(super) fn duration(text: Text<'_>) -> Option<usize> {
     let mut best = None;
     let mut end = 0;
     while let Some(number) = text.decimal(end) {
+        // The first letter rules most of what follows a number out.
+        let initial = text.at(number + usize::from(text.has(number, b' '))).unwrap_or_default();
+        if !matches!(initial.to_ascii_lowercase(), b'h' | b'm' | b'n' | b's' | b'u' | 0x80..) {
+            break;
+        }
         let attached = one_of(text, number, &UNITS);
         let apart = || one_of(text, blank(text, number)?, &UNITS_APART);
         let Some(unit) = attached.or_else(apart) else {

@@ -42,10 +42,11 @@ impl Skim {
     fn step(&self, bytes: &[u8], at: usize, complete: bool) -> usize {
         let class = class_of(bytes[at]);
         if class & WORD == 0 {
-            // Within a path, a slash begins nothing.
-            let within = at > 0 && class_of(bytes[at - 1]) & WORD != 0;
-            let looked_at = if self.base_names { NAME | SLASH } else { SLASH };
-            let dull = class & looked_at == 0 || (within && !self.base_names);
+            let dull = if self.base_names {
+                class & (NAME | SLASH) == 0
+            } else {
+                class & SLASH == 0 || is_dull_slash(bytes, at)
+            };
             return usize::from(dull);
         }
         let (mut any, mut all) = (class, class);
@@ -65,7 +66,7 @@ impl Skim {
             Some(next) => self.base_names && class_of(*next) & (NAME | SLASH) != 0,
         };
         let looked_at = if class & DIGIT != 0 {
-            self.mask_digits || all & DIGIT == 0 || may_be_a_quantity(after)
+            self.mask_digits || all & DIGIT == 0 || may_be_a_quantity(word.len(), after)
         } else {
             (self.mask_digits && any & DIGIT != 0)
                 || (all & HEX != 0 && word.len() >= SHORTEST_HASH)
@@ -79,31 +80,34 @@ impl Skim {
 /// in a word that it can't be noise with is none.
 fn alarm(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
+    loop {
+        at = digit_or_slash(bytes, at);
+        let Some(byte) = bytes.get(at) else { return at };
+        let dull = match *byte {
+            b'/' => is_dull_slash(bytes, at),
+            _ => at > from && class_of(bytes[at - 1]) & (WORD | HEX) == WORD,
+        };
+        if !dull {
+            return at;
+        }
+        at += 1;
+        if *byte != b'/' {
+            at += bytes[at..].iter().take_while(|byte| class_of(**byte) & WORD != 0).count();
+        }
+    }
+}
+
+fn digit_or_slash(bytes: &[u8], from: usize) -> usize {
+    let is_wanted = |byte: &u8| byte.is_ascii_digit() | (*byte == b'/');
+    let mut at = from;
     // Without a way out of the inner loop, a compiler can look at all bytes of a chunk at once.
     for chunk in bytes[from..].chunks_exact(CHUNK) {
-        let is_alarm = |byte: &u8| byte.is_ascii_digit() | (*byte == b'/');
-        if chunk.iter().fold(false, |any, byte| any | is_alarm(byte)) {
+        if chunk.iter().fold(false, |any, byte| any | is_wanted(byte)) {
             break;
         }
         at += CHUNK;
     }
-    let mut before = if at > from { class_of(bytes[at - 1]) } else { 0 };
-    while let Some(byte) = bytes.get(at) {
-        let class = class_of(*byte);
-        let harmless = match class & (DIGIT | SLASH) {
-            0 => true,
-            DIGIT => before & (WORD | HEX) == WORD,
-            _ => before & WORD != 0,
-        };
-        if !harmless {
-            return at;
-        }
-        // A word with one letter that is no digit of a hash is none from there on.
-        let spoilt = before & (WORD | HEX) == WORD && class & WORD != 0;
-        before = if spoilt { WORD } else { class };
-        at += 1;
-    }
-    at
+    bytes[at..].iter().position(is_wanted).map_or(bytes.len(), |found| at + found)
 }
 
 /// The last place from which on the noise of an alarm can begin. Here, no word is under way.
@@ -126,20 +130,32 @@ fn class_of(byte: u8) -> u8 {
     CLASSES[usize::from(byte)]
 }
 
-/// Whether what follows a number can make it a date, a time, an address, a length of time or a
-/// share. What follows is unknown at the end of what can be seen.
-fn may_be_a_quantity(after: &[u8]) -> bool {
+/// Whether what follows a number of so many digits can make it a date, a time, an address, a length
+/// of time or a share. What follows is unknown at the end of what can be seen.
+fn may_be_a_quantity(digits: usize, after: &[u8]) -> bool {
+    let may_be_a_day = digits <= 2;
     match after {
-        [b' ', next, ..] => {
-            // Months, units and the percent sign.
-            matches!(
-                next.to_ascii_lowercase(),
-                b'%' | b'a' | b'd' | b'f' | b'h' | b'j' | b'm' | b'n' | b'o' | b's'
-            )
-        }
-        [b'-' | b'/' | b':' | b'.' | b'%', ..] | [] | [b' '] => true,
+        [b' ', next, ..] => match next.to_ascii_lowercase() {
+            // Units, and a percent sign.
+            b'h' | b'm' | b's' | b'%' => true,
+            // Months.
+            b'a' | b'd' | b'f' | b'j' | b'n' | b'o' => may_be_a_day,
+            _ => false,
+        },
+        [b':', ..] => may_be_a_day,
+        [b'-' | b'/', ..] => may_be_a_day || matches!(digits, 4 | 8),
+        [b'.' | b'%', ..] | [] | [b' '] => true,
         _ => false,
     }
+}
+
+/// Whether the slash can neither begin a temporary path nor stand before a host. One within a path
+/// begins nothing.
+fn is_dull_slash(bytes: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else { return false };
+    let after = bytes.get(at + 1).copied().unwrap_or(b'/');
+    class_of(before) & WORD != 0
+        || (!matches!(before, b':' | b'/') && !matches!(after, b'/' | b't' | b'v' | b'p'))
 }
 
 /// Whether the word names a weekday, a month or what a number after it stands for.

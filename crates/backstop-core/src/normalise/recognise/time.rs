@@ -7,10 +7,14 @@ use super::Text;
 
 /// A date, a date and a time, or a time, beginning with a digit.
 pub(super) fn stamp(text: Text<'_>) -> Option<usize> {
-    dated(text)
-        .or_else(|| compact(text))
-        .or_else(|| day_first(text, 0))
-        .or_else(|| clock(text, 0, Seconds::Required))
+    let number = text.bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match text.at(number)? {
+        b'-' | b'/' => dated(text).or_else(|| day_first(text, 0)),
+        b' ' => day_first(text, 0),
+        b':' => clock(text, 0, Seconds::Required),
+        b'T' => compact(text),
+        _ => None,
+    }
 }
 
 /// A date that begins with the name of a weekday or month.

@@ -79,7 +79,7 @@ fn unchanged(text: &[u8]) -> usize {
     text.array_windows().position(changes).unwrap_or(text.len().saturating_sub(1))
 }
 
-/// Classes of bytes, as bits. What is gone may stand between blanks, so it is none that prints.
+/// Classes of bytes, as bits. What goes may stand between blanks, so it is a blank as well.
 const BLANK: u8 = 1;
 const GONE: u8 = 2;
 

@@ -75,7 +75,9 @@ fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, si
             window.advance(folder);
         } else {
             writer.copy(&[first]);
-            window.advance(1);
+            let length = 1 + writer.word_ahead(&ahead.bytes[1..]);
+            writer.copy_word(&ahead.bytes[1..length]);
+            window.advance(length);
         }
     }
 }
@@ -115,9 +117,8 @@ impl<S: Sink> Writer<'_, S> {
     fn skim(&mut self, bytes: &[u8]) {
         self.in_digits = false;
         self.last = bytes.last().copied();
-        // Slashes are never skimmed over, so this is the first part of `://` if it is any.
-        self.authority =
-            if self.last == Some(b':') { Authority::Colon } else { Authority::None };
+        // A slash after a colon is never skimmed over, so this is as much of `://` as there can be.
+        self.authority = if self.last == Some(b':') { Authority::Colon } else { Authority::None };
         self.sink.extend(bytes);
     }
 
@@ -271,3 +272,123 @@ impl Source for Window<'_> {
 
 /// Longer than the longest noise that must be seen whole (128 hexadecimal digits and what follows).
 const LOOK_AHEAD: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Shows nothing that could be skimmed, so that every place is looked at.
+    struct EveryPlace<S>(S);
+
+    impl<S: Source> Source for EveryPlace<S> {
+        fn first(&self) -> Option<u8> {
+            self.0.first()
+        }
+
+        fn ahead(&self) -> Text<'_> {
+            self.0.ahead()
+        }
+
+        fn rest(&self) -> Text<'_> {
+            Text { bytes: &[], complete: false }
+        }
+
+        fn advance(&mut self, bytes: usize) {
+            self.0.advance(bytes);
+        }
+    }
+
+    fn looked_at(text: &str, rules: Rules) -> String {
+        let mut sink = Vec::new();
+        let digits = text.bytes().any(|byte| byte.is_ascii_digit());
+        rewrite_from(EveryPlace(Window::new(text.as_bytes())), digits, rules, &mut sink);
+        String::from_utf8_lossy(&sink).into_owned()
+    }
+
+    fn skimmed(text: &str, rules: Rules) -> String {
+        let mut sink = Vec::new();
+        rewrite(text.as_bytes(), rules, &mut sink);
+        String::from_utf8_lossy(&sink).into_owned()
+    }
+
+    fn words() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "Mon",
+            ",",
+            " ",
+            "Jan",
+            "5",
+            "15",
+            "12:30:00",
+            "2026",
+            "pid",
+            "ppid",
+            "port",
+            "=",
+            "[",
+            "localhost",
+            ":",
+            "8080",
+            "/",
+            "/tmp/",
+            "/var/",
+            "://",
+            "http",
+            "a",
+            "deadbeef",
+            "-",
+            "abcd",
+            "1",
+            "e4",
+            "_",
+            "x",
+            "part_12",
+            ".",
+            "%",
+            "s",
+            "ms",
+            "hours",
+            "\n",
+            "  ",
+            "é",
+            "0x7ffe12",
+            "127.0.0.1",
+            "fine",
+            "words",
+            "(",
+            "\"",
+            "~",
+            "@",
+        ]);
+        prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn skimming_leaves_nothing_out(text in words(), shift in 0_usize..1100) {
+            // Wherever the window happens to end.
+            let text = format!("{}  {text}", "w ".repeat(shift / 2) + &"w".repeat(shift % 2));
+            for rules in [Rules::TEXT, Rules::MASKED, Rules::ERROR] {
+                prop_assert_eq!(skimmed(&text, rules), looked_at(&text, rules));
+            }
+        }
+    }
+
+    /// The last byte that can be seen is each of the text's own in turn.
+    #[test]
+    fn noise_may_begin_before_the_end_of_the_window() {
+        for noise in [
+            "Mon, 15 Jan 2026",
+            "localhost:8080",
+            "pid = 17",
+            "abcdefab-cdef-abcd-abcd-abcdefabcde1",
+        ] {
+            for shift in 900..1040 {
+                let text = format!("{}\t{noise} end", "w".repeat(shift));
+                assert_eq!(skimmed(&text, Rules::TEXT), looked_at(&text, Rules::TEXT), "{shift}");
+            }
+        }
+    }
+}

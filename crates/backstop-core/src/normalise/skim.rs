@@ -117,10 +117,11 @@ fn before(bytes: &[u8], from: usize, alarm: usize) -> usize {
         end - letters.count()
     };
     let word = begin_of_word(alarm);
-    // Groups of a UUID may come before the first with a digit.
+    // Groups of a UUID may come before the first with a digit, and before others a word and what
+    // separates them. At the end of what can be seen, the digit may still come.
     let reach = match bytes[from..word] {
         [.., b'-'] => LONGEST_UUID,
-        [.., b' ' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\''] => LONGEST_LABEL,
+        [.., b' ' | b',' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\''] => LONGEST_LABEL,
         _ => return word,
     };
     begin_of_word(word.saturating_sub(reach).max(from))
@@ -144,7 +145,9 @@ fn may_be_a_quantity(digits: usize, after: &[u8]) -> bool {
         },
         [b':', ..] => may_be_a_day,
         [b'-' | b'/', ..] => may_be_a_day || matches!(digits, 4 | 8),
-        [b'.' | b'%', ..] | [] | [b' '] => true,
+        // Sentences and entries of a list end so, too.
+        [b'.', next, ..] => next.is_ascii_digit(),
+        [b'%', ..] | [] | [b' ' | b'.'] => true,
         _ => false,
     }
 }
@@ -171,9 +174,26 @@ fn begins_noise(word: &[u8]) -> bool {
 fn is_name(letters: [u8; 3]) -> bool {
     matches!(
         &letters,
-        b"mon" | b"tue" | b"wed" | b"thu" | b"fri" | b"sat" | b"sun"
-            | b"jan" | b"feb" | b"mar" | b"apr" | b"may" | b"jun" | b"jul" | b"aug" | b"sep"
-            | b"oct" | b"nov" | b"dec" | b"pid"
+        b"mon"
+            | b"tue"
+            | b"wed"
+            | b"thu"
+            | b"fri"
+            | b"sat"
+            | b"sun"
+            | b"jan"
+            | b"feb"
+            | b"mar"
+            | b"apr"
+            | b"may"
+            | b"jun"
+            | b"jul"
+            | b"aug"
+            | b"sep"
+            | b"oct"
+            | b"nov"
+            | b"dec"
+            | b"pid"
     )
 }
 

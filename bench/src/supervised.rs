@@ -33,15 +33,26 @@ impl Backstop {
     {
         let mut line = alone(self.program.as_os_str())?;
         line.arg("run").arg("--store").arg(self.store()).args(options).arg("--").args(command);
-        line.current_dir(self.work()).stdin(Stdio::null());
-        line.stdout(Stdio::null()).stderr(Stdio::null());
+        line.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.place_in(&mut line);
+        Ok(line)
+    }
+
+    /// The program itself, in its working directory.
+    pub fn command(&self) -> Command {
+        let mut line = Command::new(&self.program);
+        self.place_in(&mut line);
+        line
+    }
+
+    fn place_in(&self, line: &mut Command) {
+        line.current_dir(self.work());
         for (name, _) in std::env::vars_os() {
             // Whoever measures may be supervised too.
             if name.as_encoded_bytes().starts_with(b"BACKSTOP_") {
                 line.env_remove(name);
             }
         }
-        Ok(line)
     }
 
     pub fn store(&self) -> PathBuf {
@@ -53,7 +64,7 @@ impl Backstop {
         self.place.join(name)
     }
 
-    fn work(&self) -> PathBuf {
+    pub fn work(&self) -> PathBuf {
         self.place.join("work")
     }
 }

@@ -46,12 +46,17 @@ pub fn run(program: &Path, disk: &Path, topics: &[Topic]) -> anyhow::Result<bool
 }
 
 /// A folder that is removed with everything in it.
-struct Folder(PathBuf);
+#[derive(Debug)]
+pub struct Folder(PathBuf);
 
 impl Folder {
-    fn create(path: PathBuf) -> anyhow::Result<Self> {
+    pub fn create(path: PathBuf) -> anyhow::Result<Self> {
         fs::create_dir_all(&path).with_context(|| format!("cannot create {path:?}"))?;
         Ok(Self(path.canonicalize()?))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 

@@ -9,6 +9,8 @@ mod quota;
 mod speaking;
 mod wire;
 
+use std::borrow::Cow;
+
 use backstop_core::event::Action;
 
 use crate::fault::{from_category, from_status, recognise};
@@ -411,7 +413,9 @@ impl Adapter for Claude {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
             Record::Json(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
+                // Looking for what is not text takes far longer than seeing that there is none.
+                let text = str::from_utf8(bytes)
+                    .map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
                 match self.json(&text, moment, listener) {
                     Reading::Record => self.words.clear(),
                     Reading::Foreign if !self.launch.begun => self.words.push(&text),

@@ -12,6 +12,7 @@ mod json;
 mod recognise;
 mod rewrite;
 mod sink;
+mod skim;
 
 pub(crate) use clean::{Clean, is_clean};
 

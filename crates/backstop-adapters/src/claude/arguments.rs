@@ -8,60 +8,70 @@ use serde_json::value::RawValue;
 use super::wire::Text;
 use crate::excerpt;
 
-/// A tool and its arguments with sorted keys and without blanks: equal for equal calls.
-pub(crate) fn signature(tool: &str, input: Option<&RawValue>) -> String {
-    let mut signature = String::from(tool);
-    if let Some(input) = input {
-        signature.push(' ');
-        // What is longer is an agent's own long text, and its keys come in the tool's order anyway.
-        if input.get().len() <= LONGEST_SORTED {
-            canonical(input, 0, &mut signature);
-        } else {
-            signature.push_str(&excerpt(input.get()));
-        }
-    }
-    match excerpt(&signature) {
-        Cow::Borrowed(_) => signature,
-        Cow::Owned(short) => short,
-    }
+/// The arguments of one call, read once.
+#[derive(Debug)]
+pub(crate) struct Arguments<'a> {
+    input: Option<&'a RawValue>,
+    members: Option<Members<'a>>,
 }
 
-/// What tells this call from others, for a person.
-pub(super) fn subject<'a>(tool: &str, input: Option<&'a RawValue>) -> Cow<'a, str> {
-    let Some(arguments) = input.and_then(object) else {
-        return Cow::Borrowed("");
-    };
-    let preferred: &[&str] = match tool {
-        "Bash" => &["command"],
-        "Read" | "Edit" | "MultiEdit" | "Write" => &["file_path"],
-        "NotebookEdit" => &["notebook_path"],
-        "Grep" | "Glob" => &["pattern"],
-        "Task" | "Agent" => &["description"],
-        _ => &[],
-    };
-    let text = |raw: &'a RawValue| serde_json::from_str::<Text<'a>>(raw.get()).ok();
-    let text = |raw: &&'a RawValue| text(raw).map(|text| text.0).filter(|text| !text.is_empty());
-    preferred
-        .iter()
-        .find_map(|key| arguments.get(*key).and_then(text))
-        .or_else(|| arguments.values().find_map(text))
-        .unwrap_or_default()
+type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+impl<'a> Arguments<'a> {
+    pub fn new(input: Option<&'a RawValue>) -> Self {
+        Self { input, members: input.and_then(members) }
+    }
+
+    /// A tool and its arguments with sorted keys and without blanks: equal for equal calls.
+    pub fn signature(&self, tool: &str) -> String {
+        let mut signature = String::from(tool);
+        if let Some(input) = self.input {
+            signature.push(' ');
+            // What is longer is an agent's own long text, and its keys come in the tool's order
+            // anyway.
+            if input.get().len() > LONGEST_SORTED {
+                signature.push_str(&excerpt(input.get()));
+            } else if let Some(members) = &self.members {
+                object(members, 0, &mut signature);
+            } else {
+                canonical(input, 0, &mut signature);
+            }
+        }
+        match excerpt(&signature) {
+            Cow::Borrowed(_) => signature,
+            Cow::Owned(short) => short,
+        }
+    }
+
+    /// What tells this call from others, for a person.
+    pub(super) fn subject(&self, tool: &str) -> Cow<'a, str> {
+        let Some(members) = &self.members else {
+            return Cow::Borrowed("");
+        };
+        let preferred: &[&str] = match tool {
+            "Bash" => &["command"],
+            "Read" | "Edit" | "MultiEdit" | "Write" => &["file_path"],
+            "NotebookEdit" => &["notebook_path"],
+            "Grep" | "Glob" => &["pattern"],
+            "Task" | "Agent" => &["description"],
+            _ => &[],
+        };
+        let text = |raw: &'a RawValue| serde_json::from_str::<Text<'a>>(raw.get()).ok();
+        let text =
+            |raw: &&'a RawValue| text(raw).map(|text| text.0).filter(|text| !text.is_empty());
+        preferred
+            .iter()
+            .find_map(|key| members.get(*key).and_then(text))
+            .or_else(|| members.values().find_map(text))
+            .unwrap_or_default()
+    }
 }
 
 fn canonical(value: &RawValue, depth: usize, out: &mut String) {
     let text = value.get();
     if depth < DEEPEST_SORTED {
-        if let Some(members) = object(value) {
-            out.push('{');
-            for (index, (key, member)) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                out.push_str(&serde_json::Value::from(&**key).to_string());
-                out.push(':');
-                canonical(member, depth + 1, out);
-            }
-            out.push('}');
+        if let Some(members) = members(value) {
+            object(&members, depth, out);
             return;
         }
         if text.starts_with('[')
@@ -81,7 +91,20 @@ fn canonical(value: &RawValue, depth: usize, out: &mut String) {
     out.push_str(text);
 }
 
-fn object(value: &RawValue) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+fn object(members: &Members<'_>, depth: usize, out: &mut String) {
+    out.push('{');
+    for (index, (key, member)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(&serde_json::Value::from(&**key).to_string());
+        out.push(':');
+        canonical(member, depth + 1, out);
+    }
+    out.push('}');
+}
+
+fn members(value: &RawValue) -> Option<Members<'_>> {
     let text = value.get();
     if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
 }
@@ -109,15 +132,15 @@ mod tests {
     #[case("{}", "T {}")]
     #[case("null", "T null")]
     fn order_and_blanks_do_not_matter(#[case] input: &str, #[case] expected: &str) {
-        assert_eq!(signature("T", Some(raw(input))), expected);
+        assert_eq!(Arguments::new(Some(raw(input))).signature("T"), expected);
     }
 
     #[test]
     fn a_long_argument_is_shortened() {
         let input = format!("{{\"content\":\"{}\"}}", "x".repeat(200_000));
-        assert!(signature("Write", Some(raw(&input))).len() < 9000);
+        assert!(Arguments::new(Some(raw(&input))).signature("Write").len() < 9000);
         let nested = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
-        assert!(signature("T", Some(raw(&nested))).len() < 9000);
+        assert!(Arguments::new(Some(raw(&nested))).signature("T").len() < 9000);
     }
 
     #[rstest]
@@ -127,6 +150,6 @@ mod tests {
     #[case("mcp__x__y", r#"{"count":5,"query":"q"}"#, "q")]
     #[case("Odd", "[1]", "")]
     fn subjects(#[case] tool: &str, #[case] input: &str, #[case] expected: &str) {
-        assert_eq!(subject(tool, Some(raw(input))), expected);
+        assert_eq!(Arguments::new(Some(raw(input))).subject(tool), expected);
     }
 }

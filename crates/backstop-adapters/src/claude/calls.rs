@@ -2,7 +2,7 @@
 
 use backstop_core::event::Action;
 
-use super::arguments;
+use super::arguments::Arguments;
 use super::wire::Block;
 use crate::{Heard, Listener, Shown, excerpt};
 
@@ -34,7 +34,8 @@ impl Calls {
         if self.pending.iter().any(known) {
             return;
         }
-        let subject = arguments::subject(&block.name, block.input);
+        let arguments = Arguments::new(block.input);
+        let subject = arguments.subject(&block.name);
         let what = excerpt(&subject);
         listener.hear(Heard::Shown(Shown::Call { tool: &block.name, what: &what }));
         if self.pending.len() >= MOST_PENDING {
@@ -45,7 +46,7 @@ impl Calls {
             batch: bounded(batch).to_owned(),
             tool: bounded(&block.name).to_owned(),
             what: what.into_owned(),
-            signature: arguments::signature(&block.name, block.input),
+            signature: arguments.signature(&block.name),
             result: None,
             failed: false,
         });

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{HookAgent, HookEvent, HookInput};
 use crate::calls::{Call, Returned};
-use crate::claude::arguments;
+use crate::claude::arguments::Arguments;
 use crate::fields::{text, words};
 use crate::{Heard, excerpt};
 
@@ -21,7 +21,7 @@ pub(super) fn action(input: &HookInput, agent: HookAgent) -> Option<Action> {
         HookAgent::ClaudeCode => {
             let raw = serde_json::value::to_raw_value(input.tool_input()).ok();
             Some(Action {
-                signature: arguments::signature(tool, raw.as_deref()),
+                signature: Arguments::new(raw.as_deref()).signature(tool),
                 kind: "action".to_owned(),
                 result_signature: Some(claude_result(input)),
                 failed: input.event() == HookEvent::PostToolUseFailure,

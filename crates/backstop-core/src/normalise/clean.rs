@@ -13,6 +13,27 @@ impl<'a> Clean<'a> {
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text, blank: None, started: false }
     }
+
+    /// The next bytes, as many as there is room for: how many, and fewer than that only at the end.
+    pub fn fill(&mut self, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < room.len() {
+            let within = self.blank.is_none() && self.started;
+            let next = &self.rest[..self.rest.len().min(room.len() - filled)];
+            let run = if within { unchanged(next) } else { 0 };
+            if run > 0 {
+                room[filled..filled + run].copy_from_slice(&next[..run]);
+                filled += run;
+                self.rest = &self.rest[run..];
+            } else if let Some(byte) = self.next() {
+                room[filled] = byte;
+                filled += 1;
+            } else {
+                break;
+            }
+        }
+        filled
+    }
 }
 
 impl Iterator for Clean<'_> {
@@ -46,6 +67,34 @@ impl Iterator for Clean<'_> {
         }
     }
 }
+
+/// How many bytes of the text, which goes on after a byte that prints, stay as they are: those that
+/// print, and single blanks between them.
+fn unchanged(text: &[u8]) -> usize {
+    // One way out, and not one for each word: where words end can't be foreseen.
+    let changes = |pair: &[u8; 2]| {
+        let [first, second] = pair.map(|byte| CLASSES[usize::from(byte)]);
+        first & (second | GONE) != 0
+    };
+    text.array_windows().position(changes).unwrap_or(text.len().saturating_sub(1))
+}
+
+/// Classes of bytes, as bits. What goes may stand between blanks, so it is a blank as well.
+const BLANK: u8 = 1;
+const GONE: u8 = 2;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < b' ' as usize {
+        classes[byte] = BLANK | GONE;
+        byte += 1;
+    }
+    classes[b' ' as usize] = BLANK;
+    classes[b'\n' as usize] = BLANK;
+    classes[DELETE as usize] = BLANK | GONE;
+    classes
+};
 
 /// Whether cleaning would leave the text as it is.
 pub(crate) fn is_clean(text: &[u8]) -> bool {

@@ -28,9 +28,10 @@ impl<S: Sink> Cut<S> {
             self.sink.extend(b">_");
             rest = PART;
         }
-        for index in self.total - rest..self.total {
-            self.sink.push(self.tail[index % TAIL]);
-        }
+        let start = (self.total - rest) % TAIL;
+        let first = rest.min(TAIL - start);
+        self.sink.extend(&self.tail[start..start + first]);
+        self.sink.extend(&self.tail[..rest - first]);
         self.sink
     }
 }
@@ -44,12 +45,25 @@ impl<S: Sink> Sink for Cut<S> {
         }
         self.total += 1;
     }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let (head, after) = bytes.split_at(bytes.len().min(PART.saturating_sub(self.total)));
+        self.sink.extend(head);
+        // What would be written over at once need not be written.
+        let kept = &after[after.len().saturating_sub(TAIL)..];
+        self.total += bytes.len();
+        let start = (self.total - kept.len()) % TAIL;
+        let (before_end, from_begin) = kept.split_at(kept.len().min(TAIL - start));
+        self.tail[start..start + before_end.len()].copy_from_slice(before_end);
+        self.tail[..from_begin.len()].copy_from_slice(from_begin);
+    }
 }
 
 /// Whether the text is so short that nothing is cut, however much the class tokens lengthen it:
 /// the worst is a digit that becomes a token of six bytes.
 pub(super) fn is_surely_whole(text: &[u8]) -> bool {
-    text.len() * 6 <= PART
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    text.len() <= PART + TAIL && text.len() + digits * 5 <= PART + TAIL
 }
 
 const PART: usize = 4096;
@@ -73,6 +87,18 @@ mod tests {
         let whole: Vec<u8> = (0..PART + TAIL).map(|index| b'a' + (index % 26) as u8).collect();
         assert_eq!(cut(PART + TAIL), whole);
         assert_eq!(cut(PART - 1), whole[..PART - 1]);
+    }
+
+    #[test]
+    fn bytes_at_once_are_bytes_one_by_one() {
+        for length in [PART - 1, PART + TAIL, PART + TAIL + 1, 3 * TAIL, 5 * TAIL + 7] {
+            for step in [1, 7, 1000, TAIL - 1, TAIL + 1, length] {
+                let bytes: Vec<u8> = (0..length).map(|index| b'a' + (index % 26) as u8).collect();
+                let mut at_once = Cut::new(Vec::new());
+                bytes.chunks(step).for_each(|chunk| at_once.extend(chunk));
+                assert_eq!(at_once.finish(), cut(length), "{length} bytes, {step} at once");
+            }
+        }
     }
 
     #[test]

@@ -40,11 +40,15 @@ impl Sink for ErrorLines {
             return;
         }
         self.recent = self.recent << 8 | u128::from(byte.to_ascii_lowercase());
-        if SHAPES.iter().any(|shape| self.recent & shape.mask == shape.bytes) {
+        if ENDS[usize::from(byte)] && SHAPES.iter().any(|shape| shape.ends(self.recent)) {
             self.matched = true;
             self.chosen[self.found] = self.line;
             self.found += 1;
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.found == LINES
     }
 }
 
@@ -73,11 +77,21 @@ impl<S: Sink> Sink for ChosenLines<'_, S> {
             self.sink.push(byte);
         }
     }
+
+    fn is_full(&self) -> bool {
+        self.next == self.lines.found
+    }
 }
 
 struct Shape {
     bytes: u128,
     mask: u128,
+}
+
+impl Shape {
+    fn ends(&self, text: u128) -> bool {
+        text & self.mask == self.bytes
+    }
 }
 
 const fn shape(word: &[u8]) -> Shape {
@@ -89,6 +103,19 @@ const fn shape(word: &[u8]) -> Shape {
     }
     Shape { bytes, mask }
 }
+
+/// The bytes that shapes end with. Most bytes are none, and need no closer look.
+const ENDS: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut index = 0;
+    while index < SHAPES.len() {
+        let last = (SHAPES[index].bytes & 0xff) as u8;
+        ends[last as usize] = true;
+        ends[last.to_ascii_uppercase() as usize] = true;
+        index += 1;
+    }
+    ends
+};
 
 const LINES: usize = 5;
 

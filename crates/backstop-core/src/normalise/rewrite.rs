@@ -8,6 +8,7 @@
 use super::clean::{Clean, is_clean};
 use super::recognise::{self, Text, is_temporary_path_byte, is_word};
 use super::sink::Sink;
+use super::skim::Skim;
 
 /// What to rewrite beyond the noise that all styles share.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +35,21 @@ pub(super) fn rewrite<S: Sink>(text: &[u8], rules: Rules, sink: &mut S) {
 }
 
 fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, sink: &mut S) {
+    let skim = Skim::new(rules.mask_digits, rules.base_names);
     let mut writer =
         Writer { sink, rules, last: None, in_digits: false, authority: Authority::None };
-    while let Some(first) = window.first() {
+    while let Some(first) = window.first()
+        && !writer.sink.is_full()
+    {
+        if writer.may_skim(first) {
+            let rest = window.rest();
+            let length = skim.length(rest.bytes, rest.complete);
+            if length > 0 {
+                writer.skim(&rest.bytes[..length]);
+                window.advance(length);
+                continue;
+            }
+        }
         let ahead = window.ahead();
         if let Some(digits) = writer.port_ahead(ahead) {
             writer.copy(b":");
@@ -62,7 +75,9 @@ fn rewrite_from<S: Sink>(mut window: impl Source, digits: bool, rules: Rules, si
             window.advance(folder);
         } else {
             writer.copy(&[first]);
-            window.advance(1);
+            let length = 1 + writer.word_ahead(&ahead.bytes[1..]);
+            writer.copy_word(&ahead.bytes[1..length]);
+            window.advance(length);
         }
     }
 }
@@ -91,6 +106,20 @@ impl<S: Sink> Writer<'_, S> {
         let within_word = self.last.is_some_and(is_word);
         let within_number = self.in_digits && first.is_ascii_digit();
         !within_word && !within_number
+    }
+
+    /// Whether what follows may be skimmed: neither a word nor what may end in a port is under way.
+    fn may_skim(&self, first: u8) -> bool {
+        self.may_begin(first) && self.authority != Authority::Host
+    }
+
+    /// Writes text in which nothing begins.
+    fn skim(&mut self, bytes: &[u8]) {
+        self.in_digits = false;
+        self.last = bytes.last().copied();
+        // A slash after a colon is never skimmed over, so this is as much of `://` as there can be.
+        self.authority = if self.last == Some(b':') { Authority::Colon } else { Authority::None };
+        self.sink.extend(bytes);
     }
 
     /// How many digits the port has that begins here, if one does.
@@ -171,6 +200,8 @@ struct Window<'a> {
 trait Source {
     fn first(&self) -> Option<u8>;
     fn ahead(&self) -> Text<'_>;
+    /// All that can be seen at the moment, however much that happens to be.
+    fn rest(&self) -> Text<'_>;
     fn advance(&mut self, bytes: usize);
 }
 
@@ -187,6 +218,10 @@ impl Source for Whole<'_> {
     fn ahead(&self) -> Text<'_> {
         let end = self.rest.len().min(LOOK_AHEAD);
         Text { bytes: &self.rest[..end], complete: end == self.rest.len() }
+    }
+
+    fn rest(&self) -> Text<'_> {
+        Text { bytes: self.rest, complete: true }
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -206,18 +241,8 @@ impl<'a> Window<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        while self.end < self.buffer.len() {
-            match self.source.next() {
-                Some(byte) => {
-                    self.buffer[self.end] = byte;
-                    self.end += 1;
-                }
-                None => {
-                    self.complete = true;
-                    return;
-                }
-            }
-        }
+        self.end += self.source.fill(&mut self.buffer[self.end..]);
+        self.complete = self.end < self.buffer.len();
     }
 }
 
@@ -233,6 +258,10 @@ impl Source for Window<'_> {
         Text { bytes: &self.buffer[self.start..end], complete: self.complete && end == self.end }
     }
 
+    fn rest(&self) -> Text<'_> {
+        Text { bytes: &self.buffer[self.start..self.end], complete: self.complete }
+    }
+
     fn advance(&mut self, bytes: usize) {
         self.start += bytes;
         if !self.complete && self.end - self.start <= LOOK_AHEAD {
@@ -243,3 +272,123 @@ impl Source for Window<'_> {
 
 /// Longer than the longest noise that must be seen whole (128 hexadecimal digits and what follows).
 const LOOK_AHEAD: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Shows nothing that could be skimmed, so that every place is looked at.
+    struct EveryPlace<S>(S);
+
+    impl<S: Source> Source for EveryPlace<S> {
+        fn first(&self) -> Option<u8> {
+            self.0.first()
+        }
+
+        fn ahead(&self) -> Text<'_> {
+            self.0.ahead()
+        }
+
+        fn rest(&self) -> Text<'_> {
+            Text { bytes: &[], complete: false }
+        }
+
+        fn advance(&mut self, bytes: usize) {
+            self.0.advance(bytes);
+        }
+    }
+
+    fn looked_at(text: &str, rules: Rules) -> String {
+        let mut sink = Vec::new();
+        let digits = text.bytes().any(|byte| byte.is_ascii_digit());
+        rewrite_from(EveryPlace(Window::new(text.as_bytes())), digits, rules, &mut sink);
+        String::from_utf8_lossy(&sink).into_owned()
+    }
+
+    fn skimmed(text: &str, rules: Rules) -> String {
+        let mut sink = Vec::new();
+        rewrite(text.as_bytes(), rules, &mut sink);
+        String::from_utf8_lossy(&sink).into_owned()
+    }
+
+    fn words() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "Mon",
+            ",",
+            " ",
+            "Jan",
+            "5",
+            "15",
+            "12:30:00",
+            "2026",
+            "pid",
+            "ppid",
+            "port",
+            "=",
+            "[",
+            "localhost",
+            ":",
+            "8080",
+            "/",
+            "/tmp/",
+            "/var/",
+            "://",
+            "http",
+            "a",
+            "deadbeef",
+            "-",
+            "abcd",
+            "1",
+            "e4",
+            "_",
+            "x",
+            "part_12",
+            ".",
+            "%",
+            "s",
+            "ms",
+            "hours",
+            "\n",
+            "  ",
+            "é",
+            "0x7ffe12",
+            "127.0.0.1",
+            "fine",
+            "words",
+            "(",
+            "\"",
+            "~",
+            "@",
+        ]);
+        prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn skimming_leaves_nothing_out(text in words(), shift in 0_usize..1100) {
+            // Wherever the window happens to end.
+            let text = format!("{}  {text}", "w ".repeat(shift / 2) + &"w".repeat(shift % 2));
+            for rules in [Rules::TEXT, Rules::MASKED, Rules::ERROR] {
+                prop_assert_eq!(skimmed(&text, rules), looked_at(&text, rules));
+            }
+        }
+    }
+
+    /// The last byte that can be seen is each of the text's own in turn.
+    #[test]
+    fn noise_may_begin_before_the_end_of_the_window() {
+        for noise in [
+            "Mon, 15 Jan 2026",
+            "localhost:8080",
+            "pid = 17",
+            "abcdefab-cdef-abcd-abcd-abcdefabcde1",
+        ] {
+            for shift in 900..1040 {
+                let text = format!("{}\t{noise} end", "w".repeat(shift));
+                assert_eq!(skimmed(&text, Rules::TEXT), looked_at(&text, Rules::TEXT), "{shift}");
+            }
+        }
+    }
+}

@@ -12,6 +12,11 @@ pub(super) trait Sink {
             self.push(byte);
         }
     }
+
+    /// Whether nothing that comes will change anything.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -63,13 +68,17 @@ impl Sink for Hash {
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        match self.buffer.get_mut(self.filled..self.filled + bytes.len()) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
-                self.filled += bytes.len();
-                self.length += bytes.len() as u64;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.filled == self.buffer.len() {
+                self.hasher.get_or_insert_with(Xxh3Default::new).update(&self.buffer);
+                self.filled = 0;
             }
-            None => bytes.iter().for_each(|byte| self.push(*byte)),
+            let (now, later) = rest.split_at(rest.len().min(self.buffer.len() - self.filled));
+            self.buffer[self.filled..self.filled + now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            rest = later;
         }
+        self.length += bytes.len() as u64;
     }
 }

@@ -7,10 +7,14 @@ use super::Text;
 
 /// A date, a date and a time, or a time, beginning with a digit.
 pub(super) fn stamp(text: Text<'_>) -> Option<usize> {
-    dated(text)
-        .or_else(|| compact(text))
-        .or_else(|| day_first(text, 0))
-        .or_else(|| clock(text, 0, Seconds::Required))
+    let number = text.bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match text.at(number)? {
+        b'-' | b'/' => dated(text).or_else(|| day_first(text, 0)),
+        b' ' => day_first(text, 0),
+        b':' => clock(text, 0, Seconds::Required),
+        b'T' => compact(text),
+        _ => None,
+    }
 }
 
 /// A date that begins with the name of a weekday or month.
@@ -30,6 +34,11 @@ pub(super) fn duration(text: Text<'_>) -> Option<usize> {
     let mut best = None;
     let mut end = 0;
     while let Some(number) = text.decimal(end) {
+        // The first letter rules most of what follows a number out.
+        let initial = text.at(number + usize::from(text.has(number, b' '))).unwrap_or_default();
+        if !matches!(initial.to_ascii_lowercase(), b'h' | b'm' | b'n' | b's' | b'u' | 0x80..) {
+            break;
+        }
         let attached = one_of(text, number, &UNITS);
         let apart = || one_of(text, blank(text, number)?, &UNITS_APART);
         let Some(unit) = attached.or_else(apart) else {

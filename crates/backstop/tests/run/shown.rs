@@ -64,6 +64,7 @@ fn detach_attach_and_stop() {
     assert_eq!(test.state()["run_status"], "running", "who lets go ends nothing");
 
     let attached = test.start(["attach", &run]);
+    wait_for("somebody who listens", || listens_to_interrupts(attached.pid()));
     test.run(["stop", &run, "--now"]).exits(0);
     let watched = attached.ends().exits(130);
     assert!(watched.stdout.contains("working"), "{}", watched.stdout);

@@ -11,7 +11,8 @@ fn a_limit_ends_an_iteration_in_the_middle() {
     let flags = ["--once", "--telemetry", "--max-cost", "1", "--finish-within", "0s"];
     let export = ["export", "--cost", "0.6", "--cost", "0.6", "--stay"];
     let ended = test.run(run_of(&flags, &export)).exits(128);
-    assert_eq!(ended.stdout, "200\n200\n");
+    // The limit may come before the command has said how its second export was answered.
+    assert!(["200\n", "200\n200\n"].contains(&&*ended.stdout), "{}", ended.stdout);
     test.leaves_nothing();
     let state = test.state();
     assert_eq!(state["stop_reason"]["code"], "cost_limit");

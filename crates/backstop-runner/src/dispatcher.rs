@@ -41,6 +41,7 @@ pub(crate) mod proof;
 mod requests;
 pub(crate) mod settings;
 mod telemetry;
+mod telling;
 mod testing;
 
 use between::Gate;
@@ -50,6 +51,7 @@ use iteration::Told;
 use journalling::Seen;
 use settings::LoopTimes;
 pub(crate) use telemetry::Exporting;
+pub(crate) use telling::Telling;
 
 /// Everything that a run is driven with.
 #[derive(Debug)]
@@ -106,6 +108,8 @@ pub struct Dispatcher {
     pub(crate) told: Told,
     /// What the command exports, if it is told to.
     pub(crate) telemetry: Option<Exporting>,
+    /// Who is told of what happens.
+    pub(crate) telling: Telling,
 }
 
 /// What a person or the system wants at once.

@@ -14,6 +14,7 @@ pub mod keep;
 pub mod launch;
 pub mod loading;
 mod log_file;
+pub mod notify;
 pub mod outer;
 pub mod probe;
 pub mod progress;

@@ -31,6 +31,7 @@ use crate::socket::Answer;
 
 mod session;
 mod state_file;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub halted_now: bool,
     /// What did not go as it should, though everything is stored.
     pub warnings: Vec<String>,
+    /// The line that annotates the GitHub Action around this process.
+    pub annotation: Option<String>,
 }
 
 /// A policy and where it came from.
@@ -170,6 +173,7 @@ pub async fn take_in(
     if ends || outcome.halted_now {
         outcome.warnings.extend(state_file::replace(store, home, run).await?);
     }
+    telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
 }
 
@@ -320,6 +324,7 @@ async fn write(
 ) -> Result<Outcome, UnsupervisedError> {
     let mut outcome = transact(store, run, act).await?;
     outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
 }
 

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::terminal::Colour;
 
 mod hook;
+mod notify;
 mod operate;
 mod replay;
 mod report;
@@ -14,6 +15,7 @@ mod tests;
 mod views;
 
 pub use hook::{HookArguments, HookCommand, HookInstallArguments};
+pub use notify::{NotifyCommand, NotifyTestArguments};
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
@@ -26,6 +28,7 @@ pub use views::{
 };
 
 use hook::HOOK_EXAMPLES;
+use notify::NOTIFY_EXAMPLES;
 use operate::{APPLY_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES, STOP_EXAMPLES};
 use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
@@ -112,6 +115,9 @@ pub enum Command {
     /// Check, show, hash and explain policies
     #[command(subcommand, after_help = POLICY_EXAMPLES)]
     Policy(PolicyCommand),
+    /// Try out who is told when a run halts
+    #[command(subcommand, after_help = NOTIFY_EXAMPLES)]
+    Notify(NotifyCommand),
     /// List stop reasons, or explain one
     #[command(after_help = REASONS_EXAMPLES)]
     Reasons(ReasonsArguments),

@@ -573,4 +573,8 @@ pub enum Note {
     PolicyApplied,
     /// The state of the work was kept.
     Kept,
+    /// Somebody was told of what happened.
+    Notified,
+    /// Somebody should have been told, and was not.
+    NotNotified,
 }

@@ -59,6 +59,10 @@ impl Dispatcher {
             },
             Some(request) = self.requests.recv() => Ok(Happening::Asked(request)),
             answers = self.probes.changed() => Ok(Happening::Answered(answers)),
+            delivery = self.telling.notifier.next() => {
+                self.heard_of(&delivery);
+                Ok(Happening::Due)
+            }
             _ = self.orphans.recv() => {
                 self.tree.reap();
                 Ok(Happening::Due)

@@ -1,14 +1,13 @@
 //! Telling others what happens to a run: by a webhook, by a command, in a GitHub Action.
 //!
-//! Nothing here keeps the run waiting. What is posted is posted on a thread of its own, commands are
-//! waited for among all that happens, and both have short queues. What became of each message is
-//! told by [`Notifier::next`], for the journal.
+//! Nothing here keeps the run waiting, and no message another. What is posted is posted on a thread of
+//! its own, and commands are waited for among all that happens. What became of each message is told
+//! by [`Notifier::next`], for the journal.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -27,7 +26,7 @@ pub mod webhook;
 
 pub use message::{About, Message};
 
-use command::{CommandChannel, CommandQueue};
+use command::{CommandChannel, RunningCommands};
 use github::Github;
 use limits::Limits;
 use signature::Secret;
@@ -105,7 +104,7 @@ pub struct Notifier {
     command: Option<CommandChannel>,
     github: Option<Github>,
     limits: Limits,
-    commands: CommandQueue,
+    commands: RunningCommands,
     posted_in: mpsc::UnboundedSender<Delivery>,
     posted: mpsc::UnboundedReceiver<Delivery>,
     /// What has been sent and not been heard of.
@@ -114,14 +113,12 @@ pub struct Notifier {
     over: VecDeque<Delivery>,
 }
 
-/// A webhook, and the thread that posts to it.
+/// A webhook, and what it is called.
 #[derive(Debug)]
 struct Posting {
     target: String,
     /// Or why nothing can be posted.
     webhook: Result<Webhook, String>,
-    /// None until there is something to post.
-    queue: Option<SyncSender<Message>>,
 }
 
 impl Notifier {
@@ -135,7 +132,7 @@ impl Notifier {
             webhook: None,
             command: None,
             github: None,
-            commands: CommandQueue::default(),
+            commands: RunningCommands::default(),
             posted_in,
             posted,
             outstanding: Vec::new(),
@@ -162,7 +159,6 @@ impl Notifier {
                 allow_private: settings.allow_private.unwrap_or(false),
                 pace: Pace::default(),
             }),
-            queue: None,
         });
         self.command = settings.command.as_ref().map(|command| {
             let aside = Rc::new(tree.aside());
@@ -199,20 +195,14 @@ impl Notifier {
     }
 
     fn post(&mut self, message: &Message) {
-        let Some(posting) = &mut self.webhook else { return };
+        let Some(posting) = &self.webhook else { return };
+        let under_way = self.outstanding.iter().filter(|sent| sent.channel == Channel::Webhook);
         let refusal = match &posting.webhook {
             Err(why) => Some(why.clone()),
+            Ok(_) if under_way.count() >= MOST_UNDER_WAY => Some(TOO_MANY.to_owned()),
             Ok(webhook) => {
-                let queue = posting.queue.get_or_insert_with(|| {
-                    poster(webhook.clone(), posting.target.clone(), self.posted_in.clone())
-                });
-                match queue.try_send(message.clone()) {
-                    Ok(()) => None,
-                    Err(TrySendError::Full(_)) => Some(TOO_MANY.to_owned()),
-                    Err(TrySendError::Disconnected(_)) => {
-                        Some("no thread can be started that posts it".to_owned())
-                    }
-                }
+                let (webhook, target) = (webhook.clone(), posting.target.clone());
+                start_posting(webhook, target, message.clone(), self.posted_in.clone())
             }
         };
         let target = posting.target.clone();
@@ -221,7 +211,7 @@ impl Notifier {
 
     fn call(&mut self, message: &Message) {
         let Some(channel) = &self.command else { return };
-        let refusal = match self.commands.push(channel, message.clone()) {
+        let refusal = match self.commands.start(channel, message.clone()) {
             true => None,
             false => Some(TOO_MANY.to_owned()),
         };
@@ -305,28 +295,24 @@ fn secret(variable: Option<&VariableName>) -> Result<Option<Secret>, String> {
     }
 }
 
-/// Starts the thread that posts messages one after the other. It ends with its queue, or with the
-/// process: nobody waits for it.
-fn poster(
+/// Starts a thread that posts a message. It ends with that, or with the process: nobody waits for it.
+/// Each message has one of its own, so that one that is tried again keeps no other waiting. Answers
+/// with why there is none.
+fn start_posting(
     webhook: Webhook,
     target: String,
+    message: Message,
     posted: mpsc::UnboundedSender<Delivery>,
-) -> SyncSender<Message> {
-    let (queue, messages) = sync_channel::<Message>(QUEUE);
+) -> Option<String> {
     let post = move || {
-        for message in messages {
-            let outcome = webhook.deliver(&message);
-            let delivery = Delivery::new(Channel::Webhook, target.clone(), &message, outcome);
-            if posted.send(delivery).is_err() {
-                break;
-            }
-        }
+        let outcome = webhook.deliver(&message);
+        // If nobody is left who wants to know, the process is about to end.
+        let _ = posted.send(Delivery::new(Channel::Webhook, target, &message, outcome));
     };
-    // Without a thread the queue is closed, which whoever sends is told.
-    let _started = thread::Builder::new().name("webhook".to_owned()).spawn(post);
-    queue
+    let started = thread::Builder::new().name("webhook".to_owned()).spawn(post);
+    started.err().map(|error| format!("no thread can be started that posts it: {error}"))
 }
 
-/// How many messages may wait for one channel.
-const QUEUE: usize = 32;
-const TOO_MANY: &str = "too many messages are waiting already";
+/// How many messages one channel may have under way.
+const MOST_UNDER_WAY: usize = 32;
+const TOO_MANY: &str = "too many messages are under way already";

@@ -1,12 +1,12 @@
 //! Telling a command of the user's own.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use backstop_core::policy::{self, VariableName};
@@ -16,7 +16,7 @@ use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
 use crate::verify::last_lines;
 
-/// A command that is run for each message, one after the other.
+/// A command that is run for each message.
 pub(super) struct CommandChannel {
     command: policy::Command,
     cwd: PathBuf,
@@ -92,44 +92,46 @@ fn in_words(ended: &SideOutcome) -> Result<String, String> {
     }
 }
 
-/// Commands that run or are to run. Nothing goes on unless [`Self::next`] is waited for.
+/// Commands that run. Nothing goes on unless [`Self::next`] is waited for.
 #[derive(Default)]
-pub(super) struct CommandQueue {
-    waiting: VecDeque<(Message, Pin<Box<dyn Future<Output = Outcome>>>)>,
+pub(super) struct RunningCommands {
+    running: Vec<(Message, Pin<Box<dyn Future<Output = Outcome>>>)>,
 }
 
-impl CommandQueue {
+impl RunningCommands {
     /// False if there are too many already.
-    pub(super) fn push(&mut self, channel: &CommandChannel, message: Message) -> bool {
-        let has_room = self.waiting.len() < super::QUEUE;
+    pub(super) fn start(&mut self, channel: &CommandChannel, message: Message) -> bool {
+        let has_room = self.running.len() < super::MOST_UNDER_WAY;
         if has_room {
             let outcome = Box::pin(channel.run(&message));
-            self.waiting.push_back((message, outcome));
+            self.running.push((message, outcome));
         }
         has_room
     }
 
-    /// Waits for the end of the first one; for ever if there is none. May be given up.
+    /// Waits until one of them has ended; for ever if there is none. May be given up.
     pub(super) async fn next(&mut self) -> (Message, Outcome) {
-        let Some((_, outcome)) = self.waiting.front_mut() else {
-            return std::future::pending().await;
-        };
-        let outcome = outcome.await;
-        match self.waiting.pop_front() {
-            Some((message, _)) => (message, outcome),
-            None => std::future::pending().await,
-        }
+        poll_fn(|context| {
+            for place in 0..self.running.len() {
+                if let Poll::Ready(outcome) = self.running[place].1.as_mut().poll(context) {
+                    let (message, _) = self.running.remove(place);
+                    return Poll::Ready((message, outcome));
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 
-    /// Ends what runs and forgets the rest.
+    /// Ends all of them.
     pub(super) fn clear(&mut self) {
-        self.waiting.clear();
+        self.running.clear();
     }
 }
 
-impl fmt::Debug for CommandQueue {
+impl fmt::Debug for RunningCommands {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CommandQueue").field("waiting", &self.waiting.len()).finish()
+        formatter.debug_struct("RunningCommands").field("count", &self.running.len()).finish()
     }
 }
 

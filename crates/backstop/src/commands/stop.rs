@@ -25,6 +25,9 @@ pub fn run(arguments: &StopArguments, terminal: &mut Terminal) -> Result<u8, Err
             unsupervised::stop(&*opened.store, &opened.home, run.id, arguments.now, caller());
         let outcome = opened.wait(stopped)?;
         outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
+        if let Some(annotation) = &outcome.annotation {
+            write!(terminal.err, "{annotation}")?;
+        }
         writeln!(terminal.out, "run {} is stopped; whoever reports next is told so", run.id)?;
     }
     Ok(exit_code::OK)

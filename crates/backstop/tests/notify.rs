@@ -1,5 +1,6 @@
 //! Who is told of what happens to a run: webhooks, commands, GitHub Actions.
 
+#[expect(dead_code, reason = "the tests of the runner use all of it")]
 #[path = "../../backstop-runner/tests/notify/receiver.rs"]
 mod receiver;
 mod support;
@@ -75,7 +76,8 @@ fn a_webhook_is_told_of_the_halt_and_the_journal_says_so() {
     assert_eq!(body["reason"], "max_iterations");
     assert_eq!(body["title"], format!("run {run} stopped: max_iterations"));
     assert_eq!(body["message"], test.state()["stop_reason"]["message"]);
-    assert_eq!(body["next"][0], format!("backstop resume {run} --raise iterations=6"));
+    let next = body["next"].as_array().unwrap();
+    assert!(next.contains(&json!(format!("backstop resume {run} --raise iterations=6"))));
     assert_eq!((&body["iteration"], &body["cost_usd"]), (&json!(3), &Json::Null));
     assert_eq!(body["project"], "work");
     assert_eq!(body["labels"], json!({ "team": "web" }));

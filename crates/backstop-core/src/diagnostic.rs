@@ -28,6 +28,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Another place that matters, such as the first of two definitions.
     pub related: Option<(Span, String)>,
+    /// The text may be a secret: its place is shown, it is not.
+    pub is_concealed: bool,
 }
 
 impl Diagnostic {
@@ -42,7 +44,15 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, message: String, span: Option<Span>) -> Self {
-        Self { severity, message, span, label: None, hint: None, related: None }
+        Self {
+            severity,
+            message,
+            span,
+            label: None,
+            hint: None,
+            related: None,
+            is_concealed: false,
+        }
     }
 
     /// Sets the text beside the underline.
@@ -63,6 +73,13 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
         self.related = Some((span, label.into()));
+        self
+    }
+
+    /// Keeps the underlined text from being shown.
+    #[must_use]
+    pub fn concealed(mut self) -> Self {
+        self.is_concealed = true;
         self
     }
 }

@@ -20,6 +20,7 @@ mod explain;
 mod implied;
 mod layers;
 mod lint;
+mod notify;
 mod preset;
 mod raisable;
 mod rule;
@@ -34,14 +35,15 @@ pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
 pub use layers::{Flags, Layers};
+pub use notify::{GithubUse, NotifySettings, Occasion, Unpostable, VariableName, WebhookUrl};
 pub use preset::Preset;
 pub use raisable::{LimitKind, Raisable};
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
 pub use settings::{
-    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings,
-    NotifySettings, Occasion, OnTimeout, Permission, ProgressSettings, RecoverSettings,
-    ReviewSettings, Settings, StopSignal, VerifySettings, WorkSettings,
+    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, OnTimeout,
+    Permission, ProgressSettings, RecoverSettings, ReviewSettings, Settings, StopSignal,
+    VerifySettings, WorkSettings,
 };
 
 /// A checked set of rules and settings.

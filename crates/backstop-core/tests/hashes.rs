@@ -188,7 +188,8 @@ fn everything() -> Json {
         "drift": { "command": "./score.sh" },
         "notify": {
             "on": ["warn", "halted", "asked", "held"], "webhook": "https://example.org/",
-            "command": ["notify-send", "backstop"]
+            "command": ["notify-send", "backstop"], "secret_env": "SECRET", "allow_private": true,
+            "max_per_hour": 5, "github": "off"
         },
         "reason": [{
             "code": "budget_owner_said_no", "title": "No", "exit_code": 61, "diagnosis": "…"

@@ -46,6 +46,7 @@ mod recovering;
 mod requests;
 pub(crate) mod settings;
 mod telemetry;
+mod telling;
 mod testing;
 
 use asking::{Asking, Said};
@@ -56,6 +57,7 @@ use iteration::Told;
 use journalling::Seen;
 use settings::LoopTimes;
 pub(crate) use telemetry::Exporting;
+pub(crate) use telling::Telling;
 
 /// Everything that a run is driven with.
 #[derive(Debug)]
@@ -123,6 +125,8 @@ pub struct Dispatcher {
     pub(crate) told: Told,
     /// What the command exports, if it is told to.
     pub(crate) telemetry: Option<Exporting>,
+    /// Who is told of what happens.
+    pub(crate) telling: Telling,
 }
 
 /// What a person or the system wants at once.

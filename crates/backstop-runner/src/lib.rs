@@ -16,6 +16,7 @@ pub mod keyboard;
 pub mod launch;
 pub mod loading;
 mod log_file;
+pub mod notify;
 pub mod outer;
 pub mod probe;
 pub mod progress;

@@ -39,6 +39,11 @@ pub trait Reporter: Send + std::fmt::Debug {
     /// The lines of the live block, for a terminal of so many columns; none to show none.
     fn block(&mut self, status: &Status<'_>, columns: usize) -> Vec<String>;
 
+    /// Whether lines may be printed that annotate a GitHub Action.
+    fn annotates(&self) -> bool {
+        true
+    }
+
     /// The run has halted: the stop card.
     fn halted(&mut self, end: &Ended<'_>) -> String;
 }

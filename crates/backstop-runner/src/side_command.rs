@@ -1,8 +1,9 @@
 //! Commands that backstop itself runs beside the loop: scripts, the verification, git.
 //!
-//! Each has a process group of its own, nothing to read, a time-out and a cap on what is kept of
+//! Each has a process group of its own, nothing to read unless it is told something, a time-out and a cap on what is kept of
 //! its output. However it ends, that is an outcome and not an error.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::future::Future;
 use std::io::{self, PipeReader};
@@ -13,8 +14,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use backstop_core::policy;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
 use crate::tree::{Child, Exit, Signal, Tree};
@@ -35,6 +36,8 @@ pub struct SideCommand {
     pub output_cap: usize,
     /// Standard error is kept with standard output, in the order in which they came.
     pub merge_streams: bool,
+    /// What it finds on its standard input; nothing if this is empty.
+    pub input: Vec<u8>,
 }
 
 /// What is run.
@@ -88,6 +91,7 @@ impl SideCommand {
             timeout: Duration::from_secs(60),
             output_cap: 64 << 10,
             merge_streams: false,
+            input: Vec::new(),
         }
     }
 
@@ -110,12 +114,9 @@ impl SideCommand {
             let (reader, writer) = io::pipe()?;
             (Some(reader), writer)
         };
+        let (stdin, input) = Input::new(&self.input)?;
         let mut command = self.command();
-        command
-            .current_dir(&self.cwd)
-            .stdin(Stdio::null())
-            .stdout(stdout_writer)
-            .stderr(stderr_writer);
+        command.current_dir(&self.cwd).stdin(stdin).stdout(stdout_writer).stderr(stderr_writer);
         for (name, value) in &self.env {
             match value {
                 Some(value) => command.env(name, value),
@@ -126,7 +127,7 @@ impl SideCommand {
         let stdout = Stream::new(stdout, self.output_cap)?;
         let stderr = stderr.map(|stderr| Stream::new(stderr, self.output_cap)).transpose()?;
         let child = tree.spawn(&mut command)?;
-        Ok(Running { child: KilledOnDrop { child, ended: false }, stdout, stderr })
+        Ok(Running { child: KilledOnDrop { child, ended: false }, input, stdout, stderr })
     }
 
     fn command(&self) -> Command {
@@ -168,6 +169,7 @@ impl SideCommand {
 /// A side command that has been started.
 struct Running {
     child: KilledOnDrop,
+    input: Option<Input>,
     stdout: Stream,
     stderr: Option<Stream>,
 }
@@ -198,6 +200,7 @@ impl Running {
                     self.child.child.signal(Signal::SIGTERM);
                     deadline = Instant::now() + GRACE;
                 }
+                () = feed_optional(self.input.as_mut()), if self.input.is_some() => self.input = None,
                 () = self.stdout.read(), if self.stdout.is_open() => {}
                 () = read_optional(self.stderr.as_mut()),
                     if self.stderr.as_ref().is_some_and(Stream::is_open) => {}
@@ -276,6 +279,36 @@ impl Stream {
                 }
             }
         }
+    }
+}
+
+/// What is still to be written to a side command's standard input.
+struct Input {
+    pipe: Sender,
+    left: VecDeque<u8>,
+}
+
+impl Input {
+    /// Both ends, where there is anything to write.
+    fn new(text: &[u8]) -> io::Result<(Stdio, Option<Self>)> {
+        if text.is_empty() {
+            return Ok((Stdio::null(), None));
+        }
+        let (reader, writer) = io::pipe()?;
+        let pipe = Sender::from_owned_fd(OwnedFd::from(writer))?;
+        Ok((Stdio::from(reader), Some(Self { pipe, left: VecDeque::from(text.to_vec()) })))
+    }
+
+    /// Writes all of it, as fast as it is taken. May be given up and called again. Whoever does not
+    /// read it does not want it.
+    async fn feed(&mut self) {
+        while !self.left.is_empty() && self.pipe.write_buf(&mut self.left).await.is_ok() {}
+    }
+}
+
+async fn feed_optional(input: Option<&mut Input>) {
+    if let Some(input) = input {
+        input.feed().await;
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use backstop_core::engine::Engine;
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
+use backstop_core::policy::VariableName;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_store::{Home, Journal, Lease, Run, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
@@ -14,9 +15,10 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
-use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, settings};
+use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, Telling, settings};
 use crate::journalled;
 use crate::launch::Launch;
+use crate::notify::Notifier;
 use crate::probe::Probes;
 use crate::progress::ProgressSources;
 use crate::report::{Phase, Reporter};
@@ -108,7 +110,13 @@ impl Supervisor {
         let run = lease.run;
         let folder = self.home.run(run);
         let journal = Journal::start(Arc::clone(&self.store), lease.clone());
-        let tree = Rc::new(self.tree);
+        let mut tree = self.tree;
+        let notify = engine.policy().settings.notify.clone();
+        if let Some(VariableName(name)) = notify.as_ref().and_then(|set| set.secret_env.as_ref()) {
+            tree.withhold(name);
+        }
+        let tree = Rc::new(tree);
+        let notifier = Notifier::new(notify.as_ref(), &launch.cwd, &tree);
         let (captured_in, captured) = mpsc::channel(CAPTURED);
         let (requests_in, requests) = mpsc::channel(REQUESTS);
         let (lost_in, lease_lost) = mpsc::channel(1);
@@ -201,6 +209,7 @@ impl Supervisor {
             meters_noted: false,
             asleep: time_asleep(),
             told: Default::default(),
+            telling: Telling::new(notifier, engine.policy_hash(), start == Start::Resumed),
             telemetry: receiver.as_ref().map(|found| Exporting::new(found.environment(), policy)),
             engine,
             folder,

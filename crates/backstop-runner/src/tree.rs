@@ -6,6 +6,7 @@
 //! for are *owned*: nothing but [`Child`] collects them. All other descendants are *leftovers*.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -97,6 +98,10 @@ pub struct Tree {
     /// Moves this process into the group while the run starts.
     entering: Option<JoinHandle<io::Result<()>>>,
     owned: Arc<Owned>,
+    /// What is started by it stands beside the run's own work: ending that does not end it.
+    is_aside: bool,
+    /// Variables that nothing is told that is started by it.
+    withheld: Vec<OsString>,
 }
 
 impl Tree {
@@ -133,7 +138,8 @@ impl Tree {
         });
         let entering = entering.transpose()?;
         let owned = Arc::new(Owned::new(subreaper));
-        Ok(Self { run, containment, control_group, entering, owned })
+        let (is_aside, withheld) = (false, Vec::new());
+        Ok(Self { run, containment, control_group, entering, owned, is_aside, withheld })
     }
 
     /// A tree held by process groups alone, which changes nothing about this process. Others may
@@ -141,7 +147,35 @@ impl Tree {
     pub fn of_groups(run: RunId) -> Self {
         let owned = Arc::new(Owned::new(false));
         let containment = Containment::Group;
-        Self { run, containment, control_group: None, entering: None, owned }
+        Self {
+            run,
+            containment,
+            control_group: None,
+            entering: None,
+            owned,
+            is_aside: false,
+            withheld: Vec::new(),
+        }
+    }
+
+    /// The same tree, to start what is none of the run's work: signals to the tree spare it. It is
+    /// owned like any other child, and what it leaves behind is swept.
+    #[must_use]
+    pub fn aside(&self) -> Self {
+        Self {
+            run: self.run,
+            containment: self.containment,
+            control_group: None,
+            entering: None,
+            owned: Arc::clone(&self.owned),
+            is_aside: true,
+            withheld: self.withheld.clone(),
+        }
+    }
+
+    /// Keeps a variable of this process from all that is started.
+    pub fn withhold(&mut self, variable: impl Into<OsString>) {
+        self.withheld.push(variable.into());
     }
 
     pub fn containment(&self) -> Containment {
@@ -163,10 +197,18 @@ impl Tree {
             .process_group(0)
             .env(RUN_VARIABLE, self.run.as_str())
             .env(SUPERVISOR_VARIABLE, supervisor);
-        Child::start(command, &self.owned)
+        for variable in &self.withheld {
+            command.env_remove(variable);
+        }
+        let child = Child::start(command, &self.owned)?;
+        if self.is_aside {
+            self.owned.set_aside(child.pid());
+        }
+        Ok(child)
     }
 
-    /// Sends a signal to the whole tree, but not to what belongs to the spared children. Whoever is
+    /// Sends a signal to the whole tree, but not to what belongs to the spared children and to those
+    /// that stand aside. Whoever is
     /// stopped is let go on, so that it sees a signal that is to end it.
     pub fn signal(&self, signal: Signal, spare: &[&Child]) {
         let spare: BTreeSet<u32> = spare.iter().map(|child| child.pid()).collect();

@@ -31,6 +31,7 @@ use crate::socket::Answer;
 
 mod session;
 mod state_file;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub halted_now: bool,
     /// What did not go as it should, though everything is stored.
     pub warnings: Vec<String>,
+    /// The line that annotates the GitHub Action around this process.
+    pub annotation: Option<String>,
 }
 
 /// A policy and where it came from.
@@ -174,6 +177,7 @@ pub async fn take_in(
     if ends || outcome.halted_now {
         outcome.warnings.extend(state_file::replace(store, home, run).await?);
     }
+    telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
 }
 
@@ -366,6 +370,7 @@ async fn write(
 ) -> Result<Outcome, UnsupervisedError> {
     let mut outcome = transact(store, run, act).await?;
     outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
 }
 

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::terminal::Colour;
 
 mod hook;
+mod notify;
 mod operate;
 mod replay;
 mod report;
@@ -14,6 +15,7 @@ mod tests;
 mod views;
 
 pub use hook::{HookArguments, HookCommand, HookInstallArguments};
+pub use notify::{NotifyCommand, NotifyTestArguments};
 pub use operate::{
     AnswerArguments, ApplyArguments, AttendArguments, PauseArguments, RaiseArguments,
     ReleaseArguments, StopArguments,
@@ -29,6 +31,7 @@ pub use views::{
 };
 
 use hook::HOOK_EXAMPLES;
+use notify::NOTIFY_EXAMPLES;
 use operate::{
     ANSWER_EXAMPLES, APPLY_EXAMPLES, ATTEND_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES,
     RELEASE_EXAMPLES, STOP_EXAMPLES,
@@ -127,6 +130,9 @@ pub enum Command {
     /// Check, show, hash and explain policies
     #[command(subcommand, after_help = POLICY_EXAMPLES)]
     Policy(PolicyCommand),
+    /// Try out who is told when a run halts
+    #[command(subcommand, after_help = NOTIFY_EXAMPLES)]
+    Notify(NotifyCommand),
     /// List stop reasons, or explain one
     #[command(after_help = REASONS_EXAMPLES)]
     Reasons(ReasonsArguments),

@@ -18,6 +18,7 @@ mod init;
 mod logs;
 mod look;
 mod ls;
+mod notify;
 mod operate;
 mod pause;
 mod policy;
@@ -57,6 +58,7 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Replay(arguments) => replay::run(&arguments, terminal),
         Command::Tests(arguments) => tests::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
+        Command::Notify(command) => notify::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),
         Command::Init(arguments) => init::run(&arguments, terminal),
         Command::Completions { shell } => completions::script(shell, terminal),

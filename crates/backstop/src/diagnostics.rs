@@ -43,6 +43,9 @@ pub fn summary(diagnostics: &[Diagnostic], file_name: &str) -> String {
 }
 
 fn report(diagnostic: &Diagnostic, file_name: &str, text: &str, colour: bool) -> String {
+    let concealed = diagnostic.span.as_ref().filter(|_| diagnostic.is_concealed);
+    let concealed = concealed.map(|span| conceal(text, span));
+    let text = concealed.as_deref().unwrap_or(text);
     let (renderer, arrow_style) = if colour {
         (Renderer::styled(), DEFAULT_LINE_NUM_STYLE)
     } else {
@@ -84,6 +87,13 @@ fn report(diagnostic: &Diagnostic, file_name: &str, text: &str, colour: bool) ->
     let title_end = rendered.find('\n').unwrap_or(rendered.len());
     rendered.insert_str(title_end, &arrow);
     rendered + "\n"
+}
+
+/// The text with stars in place of a secret, byte for byte, so that places stay what they are.
+fn conceal(text: &str, span: &Span) -> String {
+    let span = excerpt::fit(text, span);
+    let stars = text[span.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' });
+    format!("{}{}{}", &text[..span.start], stars.collect::<String>(), &text[span.end..])
 }
 
 /// A place to underline.

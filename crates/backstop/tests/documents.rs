@@ -260,6 +260,7 @@ impl Sandbox {
                 .env("TMPDIR", self.folder.path())
                 .stdin(std::process::Stdio::null())
                 .env_remove("DEPLOY_ENV")
+                .env_remove("GITHUB_ACTIONS")
                 .output()
                 .expect("`sh` runs");
             status = output.status.code().unwrap_or(-1);

@@ -579,4 +579,8 @@ pub enum Note {
     Skipped,
     /// Whether a person is asked before each iteration was changed.
     Attended,
+    /// Somebody was told of what happened.
+    Notified,
+    /// Somebody should have been told, and was not.
+    NotNotified,
 }

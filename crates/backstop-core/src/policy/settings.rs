@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
+use super::notify::NotifySettings;
 use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
 use crate::field::{Command, Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
@@ -326,35 +327,5 @@ record! {
     pub struct DriftSettings {
         /// A command that prints a number from 0 to 1.
         required command: Command,
-    }
-}
-
-record! {
-    /// Who is told.
-    pub struct NotifySettings {
-        /// Of what; left out: halted, asked, held and warn.
-        optional on: SetOf<Occasion>,
-        /// A URL to post to.
-        optional webhook: Text,
-        /// A command to run.
-        optional command: Command,
-    }
-}
-
-/// What people are told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Occasion {
-    Halted,
-    Asked,
-    Held,
-    Warn,
-}
-
-choices! {
-    Occasion {
-        "halted" => Halted,
-        "asked" => Asked,
-        "held" => Held,
-        "warn" => Warn,
     }
 }

@@ -34,13 +34,9 @@ impl Dispatcher {
     /// Whether anybody would see a question: the terminal, somebody who watches, or whoever is
     /// notified. A command that could be given, if somebody knew of the question, is no channel.
     pub(super) fn can_ask(&self) -> bool {
-        self.has_keyboard || self.watchers.receiver_count() > 0 || self.notifies()
-    }
-
-    fn notifies(&self) -> bool {
-        let Some(notify) = &self.engine.policy().settings.notify else { return false };
-        let named = notify.on.as_ref().is_none_or(|on| on.0.contains(&Occasion::Asked));
-        named && (notify.webhook.is_some() || notify.command.is_some())
+        self.has_keyboard
+            || self.watchers.receiver_count() > 0
+            || self.telling.notifier.reaches_somebody(Occasion::Asked)
     }
 
     /// Puts the question of a rule that wants a person's decision. Asked again while it is open,
@@ -55,6 +51,7 @@ impl Dispatcher {
             None => {
                 let question = self.question_of(decision);
                 self.take(Asked { question: question.clone() });
+                self.tell(Occasion::Asked, decision);
                 question
             }
         };

@@ -46,6 +46,7 @@ impl Dispatcher {
         if let Err(error) = self.folder.write_state(&state) {
             self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
         }
+        self.tell_halt(&decision, status).await?;
         self.log(&state);
         self.pump.show(Vec::new());
         let text = self.reporter.halted(&Ended {

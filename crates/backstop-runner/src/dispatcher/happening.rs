@@ -69,6 +69,10 @@ impl Dispatcher {
             Some(request) = self.requests.recv() => Ok(Happening::Asked(request)),
             bytes = typed => Ok(Happening::Typed(bytes)),
             answers = self.probes.changed() => Ok(Happening::Answered(answers)),
+            delivery = self.telling.notifier.next() => {
+                self.heard_of(&delivery);
+                Ok(Happening::Due)
+            }
             _ = self.orphans.recv() => {
                 self.tree.reap();
                 Ok(Happening::Due)

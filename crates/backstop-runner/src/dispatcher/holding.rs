@@ -2,6 +2,7 @@
 
 use backstop_core::decision::Decision;
 use backstop_core::event::{Held, Released};
+use backstop_core::policy::Occasion;
 use backstop_core::state::RunStatus;
 use backstop_core::verdict::Verdict;
 
@@ -26,6 +27,7 @@ impl Dispatcher {
         self.clock.pause();
         let words = backstop_core::time::in_words(left);
         self.remark(&Remark::Note(format!("held for {words}: {}", decision.message)));
+        self.tell(Occasion::Held, &decision);
         self.is_held = true;
         let deadline = self.timers.active() + left;
         while self.is_held {

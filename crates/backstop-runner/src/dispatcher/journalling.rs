@@ -104,6 +104,7 @@ impl Dispatcher {
         if !text.is_empty() {
             self.pump.print(text);
         }
+        self.tell_warnings(decision);
         seq
     }
 

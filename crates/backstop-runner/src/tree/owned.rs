@@ -14,6 +14,8 @@ pub struct Owned {
 #[derive(Debug, Default)]
 struct Register {
     children: BTreeSet<u32>,
+    /// Those among them that are none of the run's work.
+    aside: BTreeSet<u32>,
     /// Groups with members left when their leader had ended. Their numbers can't be used again
     /// before the last member has gone.
     abandoned_groups: BTreeSet<u32>,
@@ -36,9 +38,18 @@ impl Owned {
     pub fn remove(&self, pid: u32, group_is_left: bool) {
         let mut register = self.register();
         register.children.remove(&pid);
+        register.aside.remove(&pid);
         if group_is_left {
             register.abandoned_groups.insert(pid);
         }
+    }
+
+    pub fn set_aside(&self, pid: u32) {
+        self.register().aside.insert(pid);
+    }
+
+    pub fn aside(&self) -> BTreeSet<u32> {
+        self.register().aside.clone()
     }
 
     pub fn children(&self) -> BTreeSet<u32> {

@@ -219,7 +219,8 @@ impl Session {
         });
         let answer = Answer::decided(decision, exit_code, self.seq);
         let halted_now = self.halted_now;
-        (self.batch, Ok(Outcome { answer, state, halted_now, warnings: Vec::new() }))
+        let (warnings, annotation) = (Vec::new(), None);
+        (self.batch, Ok(Outcome { answer, state, halted_now, warnings, annotation }))
     }
 }
 

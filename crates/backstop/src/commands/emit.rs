@@ -181,6 +181,9 @@ impl Way {
                 for warning in &outcome.warnings {
                     terminal.remark(&format!("warning: {warning}"));
                 }
+                if let Some(annotation) = &outcome.annotation {
+                    write!(terminal.err, "{annotation}")?;
+                }
                 if outcome.halted_now {
                     terminal.remark(&format!("run {} is {}", run.id, outcome.state.run_status));
                 }

@@ -29,6 +29,9 @@ pub fn run(arguments: &EndArguments, terminal: &mut Terminal) -> Result<u8, Erro
     let ended = unsupervised::end(&*opened.store, &opened.home, run.id, caller());
     let outcome = opened.wait(ended)?;
     outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
+    if let Some(annotation) = &outcome.annotation {
+        write!(terminal.err, "{annotation}")?;
+    }
     let (status, reason) = (outcome.state.run_status, outcome.answer.reason().unwrap_or_default());
     let message = harmless(outcome.answer.message());
     writeln!(terminal.out, "run {} is {status}: {reason}   {message}", run.id)?;

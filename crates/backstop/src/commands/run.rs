@@ -143,7 +143,6 @@ fn not_acted_on(policy: &Policy) -> Vec<String> {
         ("guards", settings.guards.is_some()),
         ("review", settings.review.is_some()),
         ("drift", settings.drift.is_some()),
-        ("notify", settings.notify.is_some()),
     ]
     .into_iter()
     .filter(|(_, is_set)| *is_set)

@@ -23,7 +23,11 @@ pub fn run(arguments: &StopArguments, terminal: &mut Terminal) -> Result<u8, Err
         refuse_if_not_running(&run)?;
         let stopped =
             unsupervised::stop(&*opened.store, &opened.home, run.id, arguments.now, caller());
-        remark_warnings(&opened.wait(stopped)?, terminal);
+        let outcome = opened.wait(stopped)?;
+        remark_warnings(&outcome, terminal);
+        if let Some(annotation) = &outcome.annotation {
+            write!(terminal.err, "{annotation}")?;
+        }
         writeln!(terminal.out, "run {} is stopped; whoever reports next is told so", run.id)?;
     }
     Ok(exit_code::OK)

@@ -100,8 +100,10 @@ impl Human {
 
     fn noted(&self, noted: &Noted) -> String {
         let words = match noted.what {
-            // The header and the card tell of these.
-            Note::Containment | Note::Kept => return String::new(),
+            // The header, the card and warnings tell of these.
+            Note::Containment | Note::Kept | Note::Notified | Note::NotNotified => {
+                return String::new();
+            }
             Note::Signalled => "sent",
             Note::Swept => "ended what the command had left behind:",
             Note::Orphans => "ended what an earlier supervisor had left behind:",

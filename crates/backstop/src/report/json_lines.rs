@@ -97,6 +97,10 @@ impl Reporter for JsonLines {
         Vec::new()
     }
 
+    fn annotates(&self) -> bool {
+        false
+    }
+
     fn halted(&mut self, end: &Ended<'_>) -> String {
         format!("{}\n", json!(end.state))
     }

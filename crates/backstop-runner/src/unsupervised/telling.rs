@@ -1,0 +1,81 @@
+//! Telling others that a run without a supervisor goes no further. Whoever ended it waits for a
+//! while until they have heard of it, because nobody is left to do so afterwards.
+
+use std::path::Path;
+use std::time::Duration;
+
+use backstop_core::event::{Event, Note, Noted};
+use backstop_core::id::RunId;
+use backstop_core::policy::Occasion;
+use backstop_core::reason::Values;
+use backstop_core::state::RunStatus;
+use backstop_store::{Store, StoreError};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Outcome, UnsupervisedError};
+use crate::clock::wall_time;
+use crate::loading;
+use crate::notify::{About, Delivery, Message, Notifier};
+use crate::tree::Tree;
+
+/// Tells those who want to know if this call halted the run, and journals what became of it.
+pub(super) async fn tell(store: &dyn Store, run: RunId, outcome: &mut Outcome) {
+    if !outcome.halted_now {
+        return;
+    }
+    // The halt is stored; nothing that goes wrong from here on can undo it.
+    if let Err(error) = send(store, run, outcome).await {
+        outcome.warnings.push(format!("nobody was told: {error}"));
+    }
+}
+
+async fn send(
+    store: &dyn Store,
+    run: RunId,
+    outcome: &mut Outcome,
+) -> Result<(), UnsupervisedError> {
+    let record = store.run_fetch(run).await?.ok_or(StoreError::NoRun(run))?;
+    let Some(stored) = store.policy_fetch(&record.policy_hash).await? else { return Ok(()) };
+    let policy = loading::policy(&stored)?;
+    let cwd = Path::new(&record.cwd);
+    let tree = Tree::of_groups(run);
+    let mut notifier = Notifier::new(policy.settings.notify.as_ref(), cwd, &tree);
+    let is_held = outcome.state.run_status == RunStatus::Held;
+    let occasion = if is_held { Occasion::Held } else { Occasion::Halted };
+    if !notifier.tells(occasion) {
+        return Ok(());
+    }
+    let about = About { cwd, labels: &record.labels };
+    let when = (outcome.answer.seq().unwrap_or_default(), wall_time());
+    let message = Message::new(occasion, &outcome.state, &policy, &Values::new(), about, when);
+    outcome.annotation = notifier.send_to_all(&message);
+    let deliveries = wait(&mut notifier).await;
+    let failed = deliveries.iter().filter(|delivery| !delivery.is_delivered());
+    outcome.warnings.extend(failed.map(|delivery| format!("nobody was told by {delivery}")));
+    let note = |delivery: &Delivery| {
+        let what = if delivery.is_delivered() { Note::Notified } else { Note::NotNotified };
+        Event::new(Noted { what, detail: delivery.to_string() })
+    };
+    let notes: Vec<Event> = deliveries.iter().map(note).collect();
+    super::transact(store, run, move |session| {
+        notes.into_iter().for_each(|note| session.add(note));
+        Ok(session.decision())
+    })
+    .await?;
+    Ok(())
+}
+
+async fn wait(notifier: &mut Notifier) -> Vec<Delivery> {
+    let deadline = Instant::now() + LAST_DELIVERIES;
+    let mut deliveries = Vec::new();
+    while notifier.is_busy() {
+        match timeout_at(deadline, notifier.next()).await {
+            Ok(delivery) => deliveries.push(delivery),
+            Err(_late) => break,
+        }
+    }
+    deliveries.extend(notifier.give_up("it was not over within 10s"));
+    deliveries
+}
+
+const LAST_DELIVERIES: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, Signal, SignalKind, Tasks, TestCounts, UsageBasis, VerificationOutcome,
+    ProgressKind, Raised, ReviewOutcome, Signal, SignalKind, Tasks, TestCounts, UsageBasis, VerificationOutcome,
     WorkerStatus,
 };
 use crate::reason;
@@ -434,6 +434,21 @@ impl Facts {
     /// How the last verification ended.
     pub fn verification(&self) -> Option<VerificationOutcome> {
         self.verification
+    }
+
+    /// How the last review ended.
+    pub fn review_outcome(&self) -> Option<ReviewOutcome> {
+        self.reviews.outcome
+    }
+
+    /// What the last review asked for, unless it approved.
+    pub fn review_requests(&self) -> &[String] {
+        &self.reviews.requests
+    }
+
+    /// How far the work has drifted, if anybody has measured it.
+    pub fn drift(&self) -> Option<f64> {
+        self.drift
     }
 
     /// Whether the last iteration ended in an error that trying again later may help against.

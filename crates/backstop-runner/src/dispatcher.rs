@@ -31,14 +31,16 @@ use crate::tree::Tree;
 
 mod between;
 mod draining;
+mod drifting;
 mod ending;
 mod halt;
 mod happening;
 mod idle;
 mod iteration;
 mod journalling;
-pub(crate) mod proof;
+mod proof;
 mod requests;
+mod reviewing;
 pub(crate) mod settings;
 mod telemetry;
 mod testing;
@@ -192,6 +194,7 @@ impl Dispatcher {
         self.pump.print(text);
         match start {
             Start::New => {
+                self.overlook_old_review();
                 self.take(RunStarted {
                     run: self.run.to_string(),
                     policy_hash: self.engine.policy_hash().to_owned(),
@@ -217,7 +220,12 @@ impl Dispatcher {
             return decision;
         }
         let end = halt::once(decision, &self.engine);
-        if [ReasonCode::VerificationFailed, ReasonCode::VerificationTimeout]
+        let refused = [
+            ReasonCode::VerificationFailed,
+            ReasonCode::VerificationTimeout,
+            ReasonCode::ReviewRejected,
+        ];
+        if refused
             .iter()
             .any(|reason| end.reason.as_deref() == Some(reason.as_str()))
         {

@@ -198,17 +198,25 @@ impl Kind for TopicDrift {
     const EXAMPLE: &'static str = r#"{ type = "topic_drift", above = 0.5 }"#;
     const PROGRESS: &'static str = "score / `above`";
     const PRIORITY: i32 = 55;
-    const WATCHES: Watch = Watch::DRIFT;
+    const WATCHES: Watch = Watch::DRIFT.union(Watch::ITERATIONS);
 
     fn describe(&self) -> String {
         format!("when the work drifts more than {} from what was asked", percent(self.above.0))
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
-        Measure::above(scene.facts.drift.unwrap_or(0.0), self.above.0)
+        match scene.facts.drift {
+            Some(score) => Measure::above(score, self.above.0),
+            // Work that nobody has compared with anything has not been found to be close to it.
+            None => Measure { value: None, ..Measure::above(0.0, self.above.0) }
+                .unless_silent(scene.facts.iterations > 0, scene),
+        }
     }
 
-    fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        if scene.facts.drift.is_none() && !measure.truth.is_known() {
+            return "The drift has not been measured".to_owned();
+        }
         let (drift, limit) = (percent(measure.value.unwrap_or(0.0)), percent(self.above.0));
         if measure.truth.is_met() {
             format!("Drift {drift} exceeds {limit} threshold")

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
+use super::judging::{DriftSettings, ReviewSettings, VerifySettings};
 use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
 use crate::field::{Command, Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
@@ -63,7 +64,7 @@ macro_rules! sections {
 sections! {
     /// How the loop runs its command.
     loop_ ("loop"): LoopSettings,
-    /// A command that tells whether the work is good.
+    /// Commands that tell whether the work is good.
     verify ("verify"): VerifySettings,
     /// What counts as progress.
     progress ("progress"): ProgressSettings,
@@ -79,7 +80,7 @@ sections! {
     recover ("recover"): RecoverSettings,
     /// Who reviews the work.
     review ("review"): ReviewSettings,
-    /// Who scores how far the work has drifted.
+    /// How it is measured how far the work has drifted.
     drift ("drift"): DriftSettings,
     /// Who is told.
     notify ("notify"): NotifySettings,
@@ -154,18 +155,6 @@ choices! {
         "SIGUSR1" => Usr1,
         "SIGUSR2" => Usr2,
         "SIGKILL" => Kill,
-    }
-}
-
-record! {
-    /// A command that tells whether the work is good.
-    pub struct VerifySettings {
-        /// A string is run by `sh -c`, a list as it is.
-        required command: Command,
-        /// How long it may take; left out: 10m.
-        optional timeout: Period,
-        /// Where the test results are: `auto`, `junit:PATH`, `libtest`, …; left out: auto.
-        optional report: Text,
     }
 }
 
@@ -303,22 +292,6 @@ record! {
     pub struct RecoverSettings {
         /// Fresh starts for a full context between two progress events; left out: 3.
         optional context_max: Count,
-    }
-}
-
-record! {
-    /// Who reviews the work.
-    pub struct ReviewSettings {
-        /// A command that prints what it thinks of the work.
-        required command: Command,
-    }
-}
-
-record! {
-    /// Who scores how far the work has drifted.
-    pub struct DriftSettings {
-        /// A command that prints a number from 0 to 1.
-        required command: Command,
     }
 }
 

@@ -169,8 +169,8 @@ impl Dispatcher {
         }
         let verdict = self.decide();
         if RunStatus::after(verdict).is_halted() || self.ordered.is_some() {
-            let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
-            let decision = self.judge(proven);
+            let proof = self.prove(verdict).await?;
+            let decision = self.judge(proof);
             return Ok(self.end_of(decision));
         }
         Ok(None)

@@ -140,8 +140,6 @@ fn not_acted_on(policy: &Policy) -> Vec<String> {
     let settings = &policy.settings;
     [
         ("guards", settings.guards.is_some()),
-        ("review", settings.review.is_some()),
-        ("drift", settings.drift.is_some()),
         ("notify", settings.notify.is_some()),
     ]
     .into_iter()

@@ -5,8 +5,8 @@ use std::time::Duration;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{
-    Event, EventKind, IterationFinished, LimitValue, Note, Noted, SignalKind, TestCounts,
-    Verification, WorkerStatus,
+    Event, EventKind, IterationFinished, LimitValue, Note, Noted, Review, ReviewOutcome,
+    SignalKind, TestCounts, Verification, WorkerStatus,
 };
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -98,10 +98,30 @@ impl Human {
         }
     }
 
+    fn review(&self, review: &Review) -> String {
+        let words = match review.outcome {
+            ReviewOutcome::Approved => "approved",
+            ReviewOutcome::ChangesRequested => "changes requested",
+            ReviewOutcome::Rejected => "rejected",
+        };
+        let mut text = self.line(&format!("review: {words}"));
+        let requests: Vec<&String> = review.requests.iter().flatten().collect();
+        for request in requests.iter().take(MOST_REQUESTS) {
+            let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.push_str(&hanging("  - ", &harmless(&request)));
+        }
+        if requests.len() > MOST_REQUESTS {
+            text.push_str(&format!("  and {} more\n", requests.len() - MOST_REQUESTS));
+        }
+        text
+    }
+
     fn noted(&self, noted: &Noted) -> String {
         let words = match noted.what {
             // The header and the card tell of these.
             Note::Containment | Note::Kept => return String::new(),
+            // Whoever found it out has said so.
+            Note::NotReviewed => return String::new(),
             Note::Signalled => "sent",
             Note::Swept => "ended what the command had left behind:",
             Note::Orphans => "ended what an earlier supervisor had left behind:",
@@ -163,6 +183,13 @@ impl Reporter for Human {
                 String::new()
             }
             EventKind::Verification(verification) => self.verification(verification),
+            EventKind::Review(review) => self.review(review),
+            EventKind::Drift(drift) => {
+                if let Some(iteration) = &mut self.iteration {
+                    iteration.drift = Some(drift.score);
+                }
+                String::new()
+            }
             EventKind::ErrorSeen(error) => self.line(&format!("error: {}", error.message)),
             EventKind::Worker(worker) => {
                 let words = match worker.status {
@@ -320,6 +347,7 @@ fn by(who: &str) -> String {
 /// The command in the header; the whole one is in `backstop show`.
 const LONGEST_COMMAND: usize = 56;
 const MOST_STOPS: usize = 9;
+const MOST_REQUESTS: usize = 5;
 const MOST_INDENT: usize = 9;
 /// An iteration that takes longer deserves a line even if it has nothing to show.
 const QUICK_MS: u64 = 1_000;

@@ -31,8 +31,11 @@ impl Said {
     /// Two reviews as one: the more severe verdict counts, and all requests do.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let outcome =
-            if severity(other.outcome) > severity(self.outcome) { other.outcome } else { self.outcome };
+        let outcome = if severity(other.outcome) > severity(self.outcome) {
+            other.outcome
+        } else {
+            self.outcome
+        };
         let requests = self.requests.into_iter().chain(other.requests).collect();
         Self::new(outcome, requests)
     }

@@ -48,7 +48,10 @@ mod tests {
 
     #[rstest]
     #[case("[verify]\ncommand = \"x\"\nreport = \"junti\"", Some("unknown report format `junti`"))]
-    #[case("[[verify.tiers]]\ncommand = \"x\"\nreport = \"tpa\"", Some("unknown report format `tpa`"))]
+    #[case(
+        "[[verify.tiers]]\ncommand = \"x\"\nreport = \"tpa\"",
+        Some("unknown report format `tpa`")
+    )]
     #[case("[jsonl]\ntotals = true", Some("nothing is mapped"))]
     #[case("[jsonl]\ninput_tokens = \"a..b\"", Some("`[jsonl]`"))]
     #[case("[loop]\nagent = \"jsonl\"", Some("needs a `[jsonl]` table"))]

@@ -47,9 +47,10 @@ pub fn score(asked_for: &Terms, done: &Terms) -> Option<f64> {
     if asked_for.is_empty() || done.is_empty() {
         return None;
     }
-    let common = asked_for.0.iter().filter_map(|(term, count)| {
-        done.0.get(term).map(|other| weight(*count) * weight(*other))
-    });
+    let common = asked_for
+        .0
+        .iter()
+        .filter_map(|(term, count)| done.0.get(term).map(|other| weight(*count) * weight(*other)));
     let similarity = common.sum::<f64>() / (asked_for.length() * done.length());
     Some((1.0 - similarity).clamp(0.0, 1.0))
 }
@@ -94,7 +95,10 @@ mod tests {
          +    send_mail(user, link)\n+}\n",
         0.252
     )]
-    #[case::prose("The reset link now expires after an hour and is refused the second time.", 0.3487)]
+    #[case::prose(
+        "The reset link now expires after an hour and is refused the second time.",
+        0.3487
+    )]
     #[case::half("reset the password; draw canvas gradients and sprites", 0.7033)]
     #[case::other("drawCanvas(gradient); // sprites are animated by frame", 1.0)]
     fn related_work_scores_low_and_unrelated_work_high(#[case] done: &str, #[case] expected: f64) {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, ReviewOutcome, Signal, SignalKind, Tasks, TestCounts, UsageBasis, VerificationOutcome,
-    WorkerStatus,
+    ProgressKind, Raised, ReviewOutcome, Signal, SignalKind, Tasks, TestCounts, UsageBasis,
+    VerificationOutcome, WorkerStatus,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -37,7 +37,7 @@ mod waits;
 mod watch;
 
 pub use given::GivenFacts;
-pub use health::{Health, HealthLimits};
+pub use health::{Health, HealthLimits, HealthPart};
 pub use progress::ProgressKinds;
 pub use streak::{Streak, Streaks};
 pub use view::View;
@@ -434,6 +434,16 @@ impl Facts {
     /// How the last verification ended.
     pub fn verification(&self) -> Option<VerificationOutcome> {
         self.verification
+    }
+
+    /// The task list as it was last told.
+    pub fn tasks(&self) -> Option<&Tasks> {
+        self.tasks.as_ref()
+    }
+
+    /// How many improvement cycles there were, and what the last one gained.
+    pub fn cycles(&self) -> (u64, Option<f64>) {
+        (self.cycles.count, self.cycles.improvement)
     }
 
     /// How the last review ended.

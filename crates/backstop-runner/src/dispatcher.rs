@@ -225,10 +225,7 @@ impl Dispatcher {
             ReasonCode::VerificationTimeout,
             ReasonCode::ReviewRejected,
         ];
-        if refused
-            .iter()
-            .any(|reason| end.reason.as_deref() == Some(reason.as_str()))
-        {
+        if refused.iter().any(|reason| end.reason.as_deref() == Some(reason.as_str())) {
             self.note(Note::ClaimRefused, end.message.clone());
         }
         self.record(&end);

@@ -80,7 +80,6 @@ mod tests {
     use backstop_core::engine::Engine;
     use backstop_core::event::Event;
     use backstop_core::time::Timestamp;
-    use rstest::rstest;
 
     use super::*;
 
@@ -110,26 +109,30 @@ mod tests {
     const PASSED: Option<VerificationOutcome> = Some(VerificationOutcome::Passed);
     const APPROVED: Option<ReviewOutcome> = Some(ReviewOutcome::Approved);
 
-    #[rstest]
-    #[case::nothing_set("", EXIT, None, None, None)]
-    #[case::not_verified(VERIFY, EXIT, None, APPROVED, Some("the verification did not pass"))]
-    #[case::timed_out(VERIFY, EXIT, Some(VerificationOutcome::TimedOut), None, Some("the verification did not pass"))]
-    #[case::verified(VERIFY, EXIT, PASSED, None, None)]
-    #[case::not_reviewed(REVIEW, EXIT, PASSED, None, Some("no review has approved it"))]
-    #[case::changes(REVIEW, EXIT, None, Some(ReviewOutcome::ChangesRequested), Some("the review asks for changes"))]
-    #[case::rejected(REVIEW, EXIT, None, Some(ReviewOutcome::Rejected), Some("the review rejected it"))]
-    #[case::approved(REVIEW, EXIT, None, APPROVED, None)]
-    #[case::said_by_the_agent(REVIEW, SAYS_APPROVED, None, None, Some("no review has approved it"))]
-    #[case::verification_is_no_review(REVIEW, VERIFIED, PASSED, None, Some("no review has approved it"))]
-    #[case::verification_is_its_own_proof(VERIFY, VERIFIED, None, None, None)]
-    fn a_claim_needs_those_who_judge(
-        #[case] settings: &str,
-        #[case] when: &str,
-        #[case] verification: Option<VerificationOutcome>,
-        #[case] review: Option<ReviewOutcome>,
-        #[case] expected: Option<&str>,
-    ) {
-        assert_eq!(refusal(settings, when, Proof { verification, review }), expected);
+    #[test]
+    fn a_claim_needs_those_who_judge() {
+        const UNVERIFIED: Option<&str> = Some("the verification did not pass");
+        const UNREVIEWED: Option<&str> = Some("no review has approved it");
+        let timed_out = Some(VerificationOutcome::TimedOut);
+        let changes = Some(ReviewOutcome::ChangesRequested);
+        let rejected = Some(ReviewOutcome::Rejected);
+        for (settings, when, verification, review, expected) in [
+            ("", EXIT, None, None, None),
+            (VERIFY, EXIT, None, APPROVED, UNVERIFIED),
+            (VERIFY, EXIT, timed_out, None, UNVERIFIED),
+            (VERIFY, EXIT, PASSED, None, None),
+            (REVIEW, EXIT, PASSED, None, UNREVIEWED),
+            (REVIEW, EXIT, None, changes, Some("the review asks for changes")),
+            (REVIEW, EXIT, None, rejected, Some("the review rejected it")),
+            (REVIEW, EXIT, None, APPROVED, None),
+            // What the agent itself reports, and what another judge says, is no approval.
+            (REVIEW, SAYS_APPROVED, None, None, UNREVIEWED),
+            (REVIEW, VERIFIED, PASSED, None, UNREVIEWED),
+            (VERIFY, VERIFIED, None, None, None),
+        ] {
+            let found = refusal(settings, when, Proof { verification, review });
+            assert_eq!(found, expected, "{settings} {when} {verification:?} {review:?}");
+        }
     }
 
     #[test]

@@ -122,7 +122,6 @@ const LONGEST_ERROR: usize = 300;
 #[cfg(test)]
 mod tests {
     use backstop_core::event::ReviewOutcome;
-    use rstest::rstest;
 
     use super::*;
     use crate::tree::Exit;
@@ -130,9 +129,8 @@ mod tests {
     #[test]
     fn a_file_speaks_once_each_time_it_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let file = || {
-            ReviewFile::new(folder.path().join("REVIEW.md"), folder.path().join("memory"))
-        };
+        let file =
+            || ReviewFile::new(folder.path().join("REVIEW.md"), folder.path().join("memory"));
         let write = |text: &str| fs::write(folder.path().join("REVIEW.md"), text).unwrap();
         write("APPROVED");
         assert_eq!(file().look(), None, "it is older than the first look");
@@ -161,24 +159,23 @@ mod tests {
         assert_eq!(file("b").look(), None);
     }
 
-    #[rstest]
-    #[case::verdict_counts_whatever_the_exit(3, "APPROVED", "", Ok(ReviewOutcome::Approved))]
-    #[case::nothing_said(0, "fine", "", Err("it said neither APPROVED, CHANGES REQUESTED nor REJECTED"))]
-    #[case::failed(2, "", "no key\n", Err("it exited with 2 and gave no verdict: no key"))]
-    fn only_a_verdict_is_a_review(
-        #[case] code: i32,
-        #[case] stdout: &str,
-        #[case] stderr: &str,
-        #[case] expected: Result<ReviewOutcome, &str>,
-    ) {
-        let outcome = SideOutcome {
-            exit: Some(Exit { code: Some(code), signal: None }),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            ..SideOutcome::default()
-        };
-        let said = read(&outcome).map(|said| said.outcome);
-        assert_eq!(said, expected.map_err(str::to_owned));
+    #[test]
+    fn only_a_verdict_is_a_review() {
+        for (code, stdout, stderr, expected) in [
+            // A verdict counts, whatever the exit.
+            (3, "APPROVED", "", Ok(ReviewOutcome::Approved)),
+            (0, "fine", "", Err("it said neither APPROVED, CHANGES REQUESTED nor REJECTED")),
+            (2, "", "no key\n", Err("it exited with 2 and gave no verdict: no key")),
+        ] {
+            let outcome = SideOutcome {
+                exit: Some(Exit { code: Some(code), signal: None }),
+                stdout: stdout.into(),
+                stderr: stderr.into(),
+                ..SideOutcome::default()
+            };
+            let said = read(&outcome).map(|said| said.outcome);
+            assert_eq!(said, expected.map_err(str::to_owned));
+        }
     }
 
     #[test]

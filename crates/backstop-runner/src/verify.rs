@@ -33,7 +33,7 @@ pub async fn verify(
 ) -> Option<Verified> {
     let mut cancel = std::pin::pin!(cancel);
     let mut course = Course::new(settings);
-    while let Some(tier) = course.next() {
+    while let Some(tier) = course.next_tier() {
         let ended = run(&tier, tree, cwd, env, &mut cancel).await?;
         course.take(ended);
     }
@@ -68,7 +68,7 @@ impl Course {
     }
 
     /// The command that comes next, if the last one passed.
-    pub fn next(&mut self) -> Option<VerifyTier> {
+    pub fn next_tier(&mut self) -> Option<VerifyTier> {
         let goes_on =
             self.ended.last().is_none_or(|last| last.outcome == VerificationOutcome::Passed);
         if goes_on { self.left.next() } else { None }
@@ -87,8 +87,7 @@ impl Course {
     }
 
     pub fn conclude(self) -> Verified {
-        let outcome =
-            self.ended.last().map_or(VerificationOutcome::Passed, |last| last.outcome);
+        let outcome = self.ended.last().map_or(VerificationOutcome::Passed, |last| last.outcome);
         let mut detail = String::new();
         if !self.is_alone {
             let told: Vec<_> = self.ended.iter().map(TierEnded::in_words).collect();
@@ -110,11 +109,14 @@ impl TierEnded {
     fn in_words(&self) -> String {
         let title: String = self.title.chars().take(LONGEST_TITLE).collect();
         let took = self.took.as_secs_f64();
-        format!("{title} {} {took:.1}s", match self.outcome {
-            VerificationOutcome::Passed => "passed in",
-            VerificationOutcome::Failed => "failed after",
-            VerificationOutcome::TimedOut => "timed out after",
-        })
+        format!(
+            "{title} {} {took:.1}s",
+            match self.outcome {
+                VerificationOutcome::Passed => "passed in",
+                VerificationOutcome::Failed => "failed after",
+                VerificationOutcome::TimedOut => "timed out after",
+            }
+        )
     }
 }
 
@@ -136,7 +138,13 @@ pub async fn run(
     if ended.cancelled {
         return None;
     }
-    let tests = results::find(tier.report.as_ref().map(|report| report.0.as_str()), &ended.stdout, cwd, began).await;
+    let tests = results::find(
+        tier.report.as_ref().map(|report| report.0.as_str()),
+        &ended.stdout,
+        cwd,
+        began,
+    )
+    .await;
     let outcome = if ended.timed_out {
         VerificationOutcome::TimedOut
     } else if ended.is_success() {

@@ -238,3 +238,33 @@ impl Kind for TopicDrift {
 fn primary_done(tasks: &Tasks) -> bool {
     tasks.total > 0 && tasks.queued == 0 && tasks.done >= tasks.total
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::document::Syntax;
+    use crate::engine::Engine;
+    use crate::event::Event;
+    use crate::policy::Policy;
+    use crate::time::Timestamp;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_drift_that_nobody_measures_is_unknown_and_never_0() {
+        let text = b"[[rule]]\nwhen = { type = 'topic_drift', above = 0.5 }\nthen = 'stop'\n";
+        let mut engine = Engine::new(Policy::load(text, Syntax::Toml).unwrap().policy);
+        let now = Timestamp::from_nanos(0);
+        let mut after = |event: &str| {
+            engine.handle_event(&Event::from_json(event.as_bytes()).unwrap(), now);
+            let decision = engine.poll_decision(engine.moment(now));
+            let unknown = decision.unknown.into_iter().next().map(|unknown| unknown.why);
+            (decision.verdict, unknown)
+        };
+        let start = after(r#"{"type": "iteration_started"}"#);
+        assert_eq!(start, (Verdict::Continue, None), "it may still be measured");
+        let ended = after(r#"{"type": "iteration_finished", "exit_code": 0}"#);
+        let why = "The drift has not been measured".to_owned();
+        assert_eq!(ended, (Verdict::Continue, Some(why)), "it does not hold the run");
+        assert_eq!(after(r#"{"type": "drift", "score": 0.5}"#), (Verdict::Continue, None));
+        assert_eq!(after(r#"{"type": "drift", "score": 0.6}"#), (Verdict::Stop, None));
+    }
+}

@@ -53,7 +53,8 @@ impl Word {
             }
         }
         let special = ["gener", "commun", "arsen"].iter().find(|start| word.starts_with(**start));
-        let r1 = special.map_or_else(|| after_vowel_and_consonant(&letters, 0), |start| start.len());
+        let r1 =
+            special.map_or_else(|| after_vowel_and_consonant(&letters, 0), |start| start.len());
         let r2 = after_vowel_and_consonant(&letters, r1);
         Self { letters, r1, r2 }
     }
@@ -163,9 +164,7 @@ impl Word {
         let before = &self.letters[..self.letters.len().saturating_sub(1)];
         let length = before.len();
         let drops = match self.letters.last() {
-            Some(b'e') => {
-                length >= self.r2 || length >= self.r1 && !ends_in_short_syllable(before)
-            }
+            Some(b'e') => length >= self.r2 || length >= self.r1 && !ends_in_short_syllable(before),
             Some(b'l') => length >= self.r2 && before.last() == Some(&b'l'),
             _ => false,
         };
@@ -237,8 +236,8 @@ const THIRD_STEP: &[Replacement] = &[
 ];
 
 const FOURTH_STEP: &[&str] = &[
-    "ement", "able", "ance", "ence", "ible", "ment", "ant", "ate", "ent", "ion", "ism", "iti", "ive",
-    "ize", "ous", "al", "er", "ic",
+    "ement", "able", "ance", "ence", "ible", "ment", "ant", "ate", "ent", "ion", "ism", "iti",
+    "ive", "ize", "ous", "al", "er", "ic",
 ];
 
 const EXCEPTIONS: &[(&str, &str)] = &[

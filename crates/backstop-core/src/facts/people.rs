@@ -52,9 +52,7 @@ impl Reviews {
 
     pub(crate) fn apply(&mut self, review: &Review) {
         let hash = match &review.requests {
-            Some(requests) if review.hash.is_empty() => {
-                review::requests_hash(requests)
-            }
+            Some(requests) if review.hash.is_empty() => review::requests_hash(requests),
             _ => shortened(&review.hash).to_owned(),
         };
         self.same_rounds = match review.outcome {

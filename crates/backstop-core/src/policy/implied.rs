@@ -3,9 +3,7 @@
 use super::draft::Draft;
 use super::rule::Rule;
 use super::{Preset, ReviewSettings, Settings, is_bounded};
-use crate::condition::{
-    Condition, GuardViolated, OnError, ReviewEnded, UserSignal, WorkerEnded,
-};
+use crate::condition::{Condition, GuardViolated, OnError, ReviewEnded, UserSignal, WorkerEnded};
 use crate::event::{ErrorCategory, GuardKind, ReviewOutcome, WorkerStatus};
 use crate::field::Count;
 use crate::verdict::Verdict;

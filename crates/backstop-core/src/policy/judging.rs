@@ -216,7 +216,11 @@ mod tests {
     #[case("[review]\nsame_rounds = 2", "`review` needs `command` or `file`", "[review]")]
     #[case("[review]\nfile = 'R.md'\nsame_rounds = 0", "`same_rounds` must be at least 1", "0")]
     #[case("[review]\nfile = 'R.md'\nwhen = 'often'", "`when`", "'often'")]
-    #[case("[verify]\nreport = 'tap'\n[[verify.tiers]]\ncommand = 'x'", "`report` is that of", "'tap'")]
+    #[case(
+        "[verify]\nreport = 'tap'\n[[verify.tiers]]\ncommand = 'x'",
+        "`report` is that of",
+        "'tap'"
+    )]
     #[case("[review]\nfile = 'R.md'\ntimeout = '1s'", "`timeout` is that of", "'1s'")]
     #[case("[review]\nfile = 'a/../../R.md'", "`file` must lie under", "'a/")]
     #[case("[review]\nfile = '/R.md'", "`file` must lie under", "'/R")]

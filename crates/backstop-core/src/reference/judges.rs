@@ -200,7 +200,9 @@ impl History<'_> {
 /// What a review asks for: its hash, or its requests where it has none.
 fn asks(review: &Review) -> (&str, Option<String>) {
     match &review.requests {
-        Some(requests) if review.hash.is_empty() => ("", Some(crate::review::requests_hash(requests))),
+        Some(requests) if review.hash.is_empty() => {
+            ("", Some(crate::review::requests_hash(requests)))
+        }
         _ => (&review.hash, None),
     }
 }

@@ -20,6 +20,8 @@ impl Dispatcher {
         }
         let (cwd, folder) = (self.launch.cwd.clone(), self.folder.path().join("drift"));
         let tree = self.tree.clone();
+        // Where it can't be made git says so.
+        drop(self.folder.create());
         match WorkBefore::look(&cwd, &folder, &tree).await {
             Ok(before) => before,
             Err(error) => {
@@ -104,7 +106,8 @@ impl Dispatcher {
     pub(super) fn will_be_measured(&self, rule: usize) -> bool {
         let policy = self.engine.policy();
         let mut rules = policy.all_rules().skip(rule);
-        let reads_drift = rules.next().is_some_and(|rule| rule.when.watches().intersects(Watch::DRIFT));
+        let reads_drift =
+            rules.next().is_some_and(|rule| rule.when.watches().intersects(Watch::DRIFT));
         reads_drift && policy.settings.measures_drift()
     }
 

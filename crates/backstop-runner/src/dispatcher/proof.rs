@@ -59,7 +59,9 @@ impl Dispatcher {
         let silent: Vec<String> = decision
             .unknown
             .iter()
-            .filter(|unknown| Some(unknown.rule) != acted_on && !self.will_be_measured(unknown.rule))
+            .filter(|unknown| {
+                Some(unknown.rule) != acted_on && !self.will_be_measured(unknown.rule)
+            })
             .map(|unknown| format!("`{}` is not held: {}", unknown.name, unknown.why))
             .collect();
         if !self.meters_noted && !silent.is_empty() {
@@ -77,7 +79,7 @@ impl Dispatcher {
         self.phase = Phase::Verifying;
         let environment = self.environment();
         let mut course = Course::new(&settings);
-        while let Some(tier) = course.next() {
+        while let Some(tier) = course.next_tier() {
             let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
             let ended = self
                 .hear_beside(|cancelled| async {

@@ -18,7 +18,8 @@ impl Dispatcher {
 
     /// What a reviewer wrote before the run began is about other work.
     pub(super) fn overlook_old_review(&self) {
-        if let Some(file) = self.review_settings().and_then(|settings| self.review_file(&settings)) {
+        if let Some(file) = self.review_settings().and_then(|settings| self.review_file(&settings))
+        {
             file.overlook();
         }
     }
@@ -106,6 +107,8 @@ impl Dispatcher {
 
     fn review_file(&self, settings: &ReviewSettings) -> Option<ReviewFile> {
         let path = self.launch.cwd.join(&settings.file.as_ref()?.0);
+        // Where it can't be made nothing is remembered, and so nothing is believed.
+        drop(self.folder.create());
         Some(ReviewFile::new(path, self.folder.path().join("review-seen")))
     }
 }

@@ -138,14 +138,11 @@ fn policy_of(
 /// What the policy says and nobody acts on yet: to be told so is better than to rely on it.
 fn not_acted_on(policy: &Policy) -> Vec<String> {
     let settings = &policy.settings;
-    [
-        ("guards", settings.guards.is_some()),
-        ("notify", settings.notify.is_some()),
-    ]
-    .into_iter()
-    .filter(|(_, is_set)| *is_set)
-    .map(|(name, _)| format!("`[{name}]` is checked, but nothing acts on it yet"))
-    .collect()
+    [("guards", settings.guards.is_some()), ("notify", settings.notify.is_some())]
+        .into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(name, _)| format!("`[{name}]` is checked, but nothing acts on it yet"))
+        .collect()
 }
 
 /// What will surprise, short enough for the start of a run.

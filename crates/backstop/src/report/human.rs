@@ -35,11 +35,21 @@ pub struct Human {
     tests: Option<TestCounts>,
     /// What was said last, so that it is not said again while it stays true.
     said: Option<(Verdict, Option<String>)>,
+    /// The rules that warn and were met at the last look: each is told of when it becomes so.
+    warned: Vec<usize>,
 }
 
 impl Human {
     pub fn new(colour: bool) -> Self {
-        Self { colour, run: None, iteration: None, untold: None, tests: None, said: None }
+        Self {
+            colour,
+            run: None,
+            iteration: None,
+            untold: None,
+            tests: None,
+            said: None,
+            warned: Vec::new(),
+        }
     }
 
     /// A line of backstop's own among the output of others.
@@ -96,6 +106,25 @@ impl Human {
                 self.line(&format!("{}{detail}", verified(verification.outcome)))
             }
         }
+    }
+
+    /// What rules warn of that did not the last time.
+    fn new_warnings(&mut self, decision: &Decision) -> String {
+        let winner = decision.rule.as_ref().filter(|_| decision.verdict == Verdict::Warn);
+        let winner = winner.map(|rule| (rule.index, decision.reason.as_deref(), &decision.message));
+        let others = decision.also_met.iter();
+        let others = others.filter(|met| met.verdict == Verdict::Warn && !met.shadow);
+        let others = others.map(|met| (met.rule, Some(met.reason.as_str()), &met.message));
+        let mut text = String::new();
+        let mut warned = Vec::new();
+        for (rule, reason, message) in winner.into_iter().chain(others) {
+            if !self.warned.contains(&rule) {
+                text.push_str(&self.warning(&format!("{}: {message}", reason.unwrap_or(""))));
+            }
+            warned.push(rule);
+        }
+        self.warned = warned;
+        text
     }
 
     fn review(&self, review: &Review) -> String {
@@ -231,10 +260,11 @@ impl Reporter for Human {
     }
 
     fn decided(&mut self, decision: &Decision, _engine: &Engine) -> String {
+        let warnings = self.new_warnings(decision);
         let now = (decision.verdict, decision.reason.clone());
-        if decision.verdict == Verdict::Continue {
+        if matches!(decision.verdict, Verdict::Continue | Verdict::Warn) {
             self.said = None;
-            return String::new();
+            return warnings;
         }
         if self.said.as_ref() == Some(&now) {
             return String::new();
@@ -242,7 +272,7 @@ impl Reporter for Human {
         let reason = decision.reason.as_deref().unwrap_or("");
         let text = format!("{reason}: {}", decision.message);
         let said = match decision.verdict {
-            Verdict::Warn => self.warning(&text),
+            Verdict::Retry | Verdict::Recover => return warnings,
             // Who asked for it knows, and was told when it was heard.
             Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
                 return String::new();

@@ -76,7 +76,10 @@ impl<'a> World<'a> {
 
     fn review_file(&self) -> Option<ReviewFile> {
         let file = self.policy.settings.review.as_ref()?.file.as_ref()?;
-        let memory = self.opened.home.run(self.run.id).path().join("review-seen");
+        let folder = self.opened.home.run(self.run.id);
+        // Where it can't be made nothing is remembered, and so nothing is believed.
+        drop(folder.create());
+        let memory = folder.path().join("review-seen");
         Some(ReviewFile::new(self.cwd().join(&file.0), memory))
     }
 

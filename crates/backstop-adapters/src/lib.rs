@@ -31,6 +31,7 @@ mod patterns;
 mod pi;
 mod prices;
 pub mod report;
+pub mod review;
 mod telemetry;
 #[cfg(test)]
 mod testing;

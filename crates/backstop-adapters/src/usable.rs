@@ -1,6 +1,6 @@
 //! What a policy says about agents and tests that only their readers can judge.
 
-use backstop_core::policy::{AgentName, Policy};
+use backstop_core::policy::{AgentName, Policy, VerifySettings};
 
 use crate::JsonlMapping;
 use crate::report::{Source, SourceError};
@@ -25,7 +25,8 @@ pub enum Unusable {
 /// The first thing that can't.
 pub fn usable(policy: &Policy) -> Result<(), Unusable> {
     let settings = &policy.settings;
-    if let Some(report) = settings.verify.as_ref().and_then(|verify| verify.report.as_ref()) {
+    let stages = settings.verify.iter().flat_map(VerifySettings::stages);
+    for report in stages.filter_map(|stage| stage.report) {
         report.0.parse::<Source>()?;
     }
     if let Some(mapping) = &settings.jsonl {
@@ -47,6 +48,10 @@ mod tests {
 
     #[rstest]
     #[case("[verify]\ncommand = \"x\"\nreport = \"junti\"", Some("unknown report format `junti`"))]
+    #[case(
+        "[[verify.tiers]]\ncommand = \"x\"\nreport = \"tpa\"",
+        Some("unknown report format `tpa`")
+    )]
     #[case("[jsonl]\ntotals = true", Some("nothing is mapped"))]
     #[case("[jsonl]\ninput_tokens = \"a..b\"", Some("`[jsonl]`"))]
     #[case("[loop]\nagent = \"jsonl\"", Some("needs a `[jsonl]` table"))]

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, RecoveryKind, Signal, SignalKind, Tasks, TestCounts, UsageBasis,
-    VerificationOutcome, WorkerStatus,
+    ProgressKind, Raised, RecoveryKind, ReviewOutcome, Signal, SignalKind, Tasks, TestCounts,
+    UsageBasis, VerificationOutcome, WorkerStatus,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -39,7 +39,7 @@ mod watch;
 
 pub use given::GivenFacts;
 pub use handoff::HandOff;
-pub use health::{Health, HealthLimits};
+pub use health::{Health, HealthLimits, HealthPart};
 pub use progress::ProgressKinds;
 pub use streak::{Streak, Streaks};
 pub use view::View;
@@ -479,6 +479,31 @@ impl Facts {
     /// How the last verification ended.
     pub fn verification(&self) -> Option<VerificationOutcome> {
         self.verification
+    }
+
+    /// The task list as it was last told.
+    pub fn tasks(&self) -> Option<&Tasks> {
+        self.tasks.as_ref()
+    }
+
+    /// How many improvement cycles there were, and what the last one gained.
+    pub fn cycles(&self) -> (u64, Option<f64>) {
+        (self.cycles.count, self.cycles.improvement)
+    }
+
+    /// How the last review ended.
+    pub fn review_outcome(&self) -> Option<ReviewOutcome> {
+        self.reviews.outcome
+    }
+
+    /// What the last review asked for, unless it approved.
+    pub fn review_requests(&self) -> &[String] {
+        &self.reviews.requests
+    }
+
+    /// How far the work has drifted, if anybody has measured it.
+    pub fn drift(&self) -> Option<f64> {
+        self.drift
     }
 
     /// Whether the last iteration ended in an error that trying again later may help against.

@@ -7,6 +7,7 @@ pub mod condition;
 pub mod decision;
 pub mod diagnostic;
 pub mod document;
+pub mod drift;
 pub mod engine;
 pub mod event;
 pub mod expression;
@@ -20,6 +21,7 @@ pub mod reason;
 pub mod reference;
 pub mod repetition;
 pub mod rerun;
+pub mod review;
 pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -18,6 +18,7 @@ mod dialect;
 mod draft;
 mod explain;
 mod implied;
+mod judging;
 mod layers;
 mod lint;
 mod notify;
@@ -34,6 +35,7 @@ pub use agents::{
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
+pub use judging::{DriftSettings, ReviewSettings, ReviewTime, VerifySettings, VerifyTier};
 pub use layers::{Flags, Layers};
 pub use notify::{GithubUse, NotifySettings, Occasion, Unpostable, VariableName, WebhookUrl};
 pub use preset::Preset;
@@ -41,9 +43,8 @@ pub use raisable::{LimitKind, Raisable};
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
 pub use settings::{
-    DriftSettings, ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, OnTimeout,
-    Permission, ProgressSettings, RecoverSettings, ReviewSettings, Settings, StopSignal,
-    VerifySettings, WorkSettings,
+    ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, OnTimeout, Permission,
+    ProgressSettings, RecoverSettings, Settings, StopSignal, WorkSettings,
 };
 
 /// A checked set of rules and settings.

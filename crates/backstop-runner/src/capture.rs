@@ -19,6 +19,7 @@ mod screen;
 mod sieve;
 mod tracker;
 mod window;
+mod words;
 mod worker;
 
 #[cfg(test)]
@@ -156,6 +157,8 @@ pub struct Summary {
     pub last_line: String,
     /// Whose output it was, and how that says it ended.
     pub agent: Option<(Agent, Outcome)>,
+    /// The last of what the agent itself said.
+    pub words: String,
 }
 
 /// The names of the streams, as journals write them.

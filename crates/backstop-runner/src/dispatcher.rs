@@ -34,6 +34,7 @@ mod asking;
 mod attending;
 mod between;
 mod draining;
+mod drifting;
 mod ending;
 mod halt;
 mod happening;
@@ -41,9 +42,10 @@ mod holding;
 mod idle;
 mod iteration;
 mod journalling;
-pub(crate) mod proof;
+mod proof;
 mod recovering;
 mod requests;
+mod reviewing;
 pub(crate) mod settings;
 mod telemetry;
 mod telling;
@@ -213,6 +215,7 @@ impl Dispatcher {
         self.pump.print(text);
         match start {
             Start::New => {
+                self.overlook_old_review();
                 self.take(RunStarted {
                     run: self.run.to_string(),
                     policy_hash: self.engine.policy_hash().to_owned(),
@@ -238,10 +241,12 @@ impl Dispatcher {
             return decision;
         }
         let end = halt::once(decision, &self.engine);
-        if [ReasonCode::VerificationFailed, ReasonCode::VerificationTimeout]
-            .iter()
-            .any(|reason| end.reason.as_deref() == Some(reason.as_str()))
-        {
+        let refused = [
+            ReasonCode::VerificationFailed,
+            ReasonCode::VerificationTimeout,
+            ReasonCode::ReviewRejected,
+        ];
+        if refused.iter().any(|reason| end.reason.as_deref() == Some(reason.as_str())) {
             self.note(Note::ClaimRefused, end.message.clone());
         }
         self.record(&end);

@@ -3,6 +3,8 @@
 //! Everything is done by the `git` program, with the variables and settings out of the way that
 //! would let it do something else. The state of the work tree is hashed through an index of our own.
 
+mod changes;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::future::pending;
@@ -160,6 +162,15 @@ impl Repository {
         env: &[(OsString, Option<OsString>)],
         in_a_hurry: bool,
     ) -> SideOutcome {
+        self.command(words, env, in_a_hurry).run(tree, pending()).await
+    }
+
+    fn command(
+        &self,
+        words: &[&str],
+        env: &[(OsString, Option<OsString>)],
+        in_a_hurry: bool,
+    ) -> SideCommand {
         let hurry: &[&str] = if in_a_hurry { HURRY } else { &[] };
         let settings = QUIET.iter().chain(hurry).flat_map(|setting| ["-c", setting]);
         let words = ["git", "--no-pager"].into_iter().chain(settings).chain(words.iter().copied());
@@ -168,7 +179,7 @@ impl Repository {
         command.timeout = TIME_OUT;
         command.env = scrubbed(std::env::vars_os().map(|(name, _)| name));
         command.env.extend_from_slice(env);
-        command.run(tree, pending()).await
+        command
     }
 
     /// Starts from the user's index, so that only what changed since is read. Ours is used again

@@ -19,6 +19,8 @@ pub struct HandOff<'a> {
     pub cwd: &'a Path,
     /// The first open box of the task list.
     pub open_task: Option<&'a str>,
+    /// What the last review asked for.
+    pub requests: &'a [String],
     /// The last commits, newest first.
     pub commits: Vec<String>,
 }
@@ -37,6 +39,11 @@ impl HandOff<'_> {
         section(&mut text, "Current task", task.or(self.open_task));
         section(&mut text, "Acceptance criteria", self.criteria().as_deref());
         list(&mut text, "Notes from the operator", handoff.notes());
+        list(
+            &mut text,
+            "Changes that the review asks for",
+            self.requests.iter().map(String::as_str),
+        );
         list(&mut text, "What was tried last", handoff.actions());
         if let Some(action) = handoff.repeated_action() {
             let _ = write!(text, "\n`{action}` was done again and again. Try another way.\n");

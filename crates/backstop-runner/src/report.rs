@@ -85,6 +85,7 @@ pub enum Phase {
         left: std::time::Duration,
     },
     Verifying,
+    Reviewing,
     /// Between two iterations, for this reason, for so long.
     Waiting {
         why: String,

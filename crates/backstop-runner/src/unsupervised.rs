@@ -11,7 +11,7 @@ use backstop_core::decision::Decision;
 use backstop_core::document::canonical_json;
 use backstop_core::event::{
     Answer as PersonsAnswer, Answered, Event, EventKind, Note, Noted, Raised, Released, Resumed,
-    RunStarted, Signal, SignalKind, VerificationOutcome,
+    RunStarted, Signal, SignalKind,
 };
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
@@ -26,6 +26,7 @@ use serde_json::Value as Json;
 use crate::clock::wall_time;
 use crate::journalled;
 use crate::launch::Launch;
+use crate::proof::Proof;
 use crate::raise::Raise;
 use crate::socket::Answer;
 
@@ -157,19 +158,19 @@ pub async fn emit(
 
 /// Takes in what happened together, and answers with the decision; `state.json` follows when an
 /// iteration or the run has ended. Where the policy has a
-/// verification, a claim that the work is done counts only if that has just passed.
+/// verification or a review, a claim that the work is done counts only with its proof.
 pub async fn take_in(
     store: &dyn Store,
     home: &Home,
     run: RunId,
     events: Vec<EventKind>,
-    proven: Option<VerificationOutcome>,
+    proof: Proof,
 ) -> Result<Outcome, UnsupervisedError> {
     let ends = events.iter().any(|event| matches!(event, EventKind::IterationFinished(_)));
     let mut outcome = transact(store, run, move |session| {
         session.refuse_if_supervised()?;
         events.into_iter().for_each(|event| session.add(Event::new(event)));
-        session.refuse_claims(proven);
+        session.refuse_claims(proof);
         Ok(session.conclude())
     })
     .await?;

@@ -1,15 +1,16 @@
-//! The verification: a command that tells whether the work is good.
+//! The verification: commands that tell whether the work is good, cheap ones first.
 
 mod results;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::future::Future;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use backstop_adapters::report::TestReport;
 use backstop_core::event::{Verification, VerificationOutcome};
-use backstop_core::policy::VerifySettings;
+use backstop_core::policy::{VerifySettings, VerifyTier};
 
 use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
@@ -18,7 +19,7 @@ use crate::tree::Tree;
 #[derive(Debug)]
 pub struct Verified {
     pub verification: Verification,
-    /// What the tests said, if there were any.
+    /// What the tests of all tiers said, if there were any.
     pub tests: Option<TestReport>,
 }
 
@@ -30,28 +31,129 @@ pub async fn verify(
     env: &[(OsString, OsString)],
     cancel: impl Future<Output = ()>,
 ) -> Option<Verified> {
-    let began = SystemTime::now();
-    let mut command = SideCommand::new(Invocation::from(&settings.command), cwd);
+    let mut cancel = std::pin::pin!(cancel);
+    let mut course = Course::new(settings);
+    while let Some(tier) = course.next_tier() {
+        let ended = run(&tier, tree, cwd, env, &mut cancel).await?;
+        course.take(ended);
+    }
+    Some(course.conclude())
+}
+
+/// A verification under way: its commands run one after the other, until one does not pass.
+#[derive(Debug)]
+pub struct Course {
+    left: std::vec::IntoIter<VerifyTier>,
+    is_alone: bool,
+    ended: Vec<TierEnded>,
+    tests: Option<TestReport>,
+}
+
+/// How one command of a verification ended.
+#[derive(Debug)]
+pub struct TierEnded {
+    pub title: String,
+    pub outcome: VerificationOutcome,
+    pub took: Duration,
+    /// What it said last, or why it could not be run.
+    pub said: String,
+    pub tests: Option<TestReport>,
+}
+
+impl Course {
+    pub fn new(settings: &VerifySettings) -> Self {
+        let stages = settings.stages();
+        let is_alone = stages.len() == 1;
+        Self { left: stages.into_iter(), is_alone, ended: Vec::new(), tests: None }
+    }
+
+    /// The command that comes next, if the last one passed.
+    pub fn next_tier(&mut self) -> Option<VerifyTier> {
+        let goes_on =
+            self.ended.last().is_none_or(|last| last.outcome == VerificationOutcome::Passed);
+        if goes_on { self.left.next() } else { None }
+    }
+
+    /// Takes in how it ended. Answers with a line for people, where there are several.
+    pub fn take(&mut self, mut ended: TierEnded) -> Option<String> {
+        match (&mut self.tests, ended.tests.take()) {
+            (Some(whole), Some(report)) => whole.merge(report),
+            (whole @ None, report) => *whole = report,
+            (Some(_), None) => {}
+        }
+        let told = (!self.is_alone).then(|| format!("verification: {}", ended.in_words()));
+        self.ended.push(ended);
+        told
+    }
+
+    pub fn conclude(self) -> Verified {
+        let outcome = self.ended.last().map_or(VerificationOutcome::Passed, |last| last.outcome);
+        let mut detail = String::new();
+        if !self.is_alone {
+            let told: Vec<_> = self.ended.iter().map(TierEnded::in_words).collect();
+            detail = told.join(", ");
+        }
+        let said = self.ended.last().map_or("", |last| last.said.as_str());
+        // What several commands say that all passed is of no use to anybody.
+        if !said.is_empty() && (self.is_alone || outcome != VerificationOutcome::Passed) {
+            let gap = if detail.is_empty() { "" } else { ":\n" };
+            let _ = write!(detail, "{gap}{said}");
+        }
+        let detail = (!detail.is_empty()).then_some(detail);
+        Verified { verification: Verification { outcome, detail }, tests: self.tests }
+    }
+}
+
+impl TierEnded {
+    /// `lint passed in 1.2s`.
+    fn in_words(&self) -> String {
+        let title: String = self.title.chars().take(LONGEST_TITLE).collect();
+        let took = self.took.as_secs_f64();
+        format!(
+            "{title} {} {took:.1}s",
+            match self.outcome {
+                VerificationOutcome::Passed => "passed in",
+                VerificationOutcome::Failed => "failed after",
+                VerificationOutcome::TimedOut => "timed out after",
+            }
+        )
+    }
+}
+
+/// Runs one command of a verification. None where it was cancelled.
+pub async fn run(
+    tier: &VerifyTier,
+    tree: &Tree,
+    cwd: &Path,
+    env: &[(OsString, OsString)],
+    cancel: impl Future<Output = ()>,
+) -> Option<TierEnded> {
+    let (began, started) = (SystemTime::now(), Instant::now());
+    let mut command = SideCommand::new(Invocation::from(&tier.command), cwd);
     command.env = env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
-    command.timeout = settings.timeout.map_or(DEFAULT_TIMEOUT, |timeout| timeout.0);
+    command.timeout = tier.timeout.map_or(VerifySettings::DEFAULT_TIMEOUT, |timeout| timeout.0);
     command.merge_streams = true;
     command.output_cap = MOST_OUTPUT;
-    let outcome = command.run(tree, cancel).await;
-    if outcome.cancelled {
+    let ended = command.run(tree, cancel).await;
+    if ended.cancelled {
         return None;
     }
-    let tests = results::find(settings, &outcome.stdout, cwd, began).await;
-    let verdict = if outcome.timed_out {
+    let tests = results::find(
+        tier.report.as_ref().map(|report| report.0.as_str()),
+        &ended.stdout,
+        cwd,
+        began,
+    )
+    .await;
+    let outcome = if ended.timed_out {
         VerificationOutcome::TimedOut
-    } else if outcome.is_success() {
+    } else if ended.is_success() {
         VerificationOutcome::Passed
     } else {
         VerificationOutcome::Failed
     };
-    let detail = detail(&outcome);
-    let verification =
-        Verification { outcome: verdict, detail: (!detail.is_empty()).then_some(detail) };
-    Some(Verified { verification, tests })
+    let said = detail(&ended);
+    Some(TierEnded { title: tier.title(), outcome, took: started.elapsed(), said, tests })
 }
 
 /// Why it could not be started, else the end of what it printed, else how it ended.
@@ -89,9 +191,9 @@ pub(crate) fn last_lines(output: &[u8], characters: usize) -> String {
 
 /// Test runners are talkative, and their summary comes last: both ends are kept.
 const MOST_OUTPUT: usize = 8 << 20;
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 /// Enough for a stop card and for the next prompt.
 const DETAIL_CHARACTERS: usize = 500;
+const LONGEST_TITLE: usize = 60;
 
 #[cfg(test)]
 mod tests {

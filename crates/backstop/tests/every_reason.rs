@@ -30,7 +30,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("file_collision", |test| {
         repository(test);
         write(test, "p.toml", "[guards]\nrequire_clean = false\n");
-        let first = test.start(["run", "--policy", "p.toml", "--", "sh", "-c", "touch up; sleep 300"]);
+        let first =
+            test.start(["run", "--policy", "p.toml", "--", "sh", "-c", "touch up; sleep 300"]);
         wait_for("the first run", || test.exists("up"));
         let second = test.run(["run", "--policy", "p.toml", "--", "true"]).code;
         first.signal(Signal::TERM);
@@ -60,9 +61,7 @@ const SCENES: &[(&str, Scene)] = &[
         let review = "[review]\ncommand = \"printf 'CHANGES REQUESTED\\n- add a test\\n'\"\n";
         run(test, review, "true", &[])
     }),
-    ("review_rejected", |test| {
-        run(test, "[review]\ncommand = \"echo REJECTED\"\n", "true", &[])
-    }),
+    ("review_rejected", |test| run(test, "[review]\ncommand = \"echo REJECTED\"\n", "true", &[])),
     ("worker_blocked", |test| {
         let event = r#"{"type":"worker","status":"blocked","detail":"a key is needed"}"#;
         run(test, "", &say(event), &[])
@@ -73,7 +72,8 @@ const SCENES: &[(&str, Scene)] = &[
         run(test, "", "sleep 300", &times)
     }),
     ("rate_limited", |test| {
-        let event = r#"{"type":"worker","status":"rate_limited","retry_at":"2999-01-01T00:00:00Z"}"#;
+        let event =
+            r#"{"type":"worker","status":"rate_limited","retry_at":"2999-01-01T00:00:00Z"}"#;
         run(test, "", &say(event), &[])
     }),
     ("circuit_breaker", |test| units(test, "circuit_breaker_limit: 3", &["rejected:3"])),
@@ -99,8 +99,7 @@ const SCENES: &[(&str, Scene)] = &[
         run(test, &rule, &say(r#"{"type":"tests","failed":["a"]}"#), &[])
     }),
     ("repetition", |test| {
-        let action =
-            r#"{"type":"action","signature":"bash: make","kind":"shell","result_signature":"x","failed":true}"#;
+        let action = r#"{"type":"action","signature":"bash: make","kind":"shell","result_signature":"x","failed":true}"#;
         let script = format!("for i in 1 2 3 4 5 6 7 8 9; do {}; sleep 0.01; done", say(action));
         run(test, &rule("repetition", "sensitivity = \"high\"", "stop"), &script, &[])
     }),
@@ -125,9 +124,7 @@ const SCENES: &[(&str, Scene)] = &[
         code_of("policy_block")
     }),
     ("cooldown_active", |test| rerun(test, r#"{"last_changed_at": "2026-05-04T09:59:00Z"}"#)),
-    ("condition_met", |test| {
-        run(test, &rule("exit_code", "any_of = [7]", "stop"), "exit 7", &[])
-    }),
+    ("condition_met", |test| run(test, &rule("exit_code", "any_of = [7]", "stop"), "exit 7", &[])),
     ("timeout", |test| run(test, "", "sleep 300", &["--max-duration", "300ms"])),
     ("max_iterations", |test| run(test, "", "true", &["--max-iterations", "2"])),
     ("stalled", |test| run(test, "", "true", &["--no-progress", "2"])),

@@ -198,17 +198,25 @@ impl Kind for TopicDrift {
     const EXAMPLE: &'static str = r#"{ type = "topic_drift", above = 0.5 }"#;
     const PROGRESS: &'static str = "score / `above`";
     const PRIORITY: i32 = 55;
-    const WATCHES: Watch = Watch::DRIFT;
+    const WATCHES: Watch = Watch::DRIFT.union(Watch::ITERATIONS);
 
     fn describe(&self) -> String {
         format!("when the work drifts more than {} from what was asked", percent(self.above.0))
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
-        Measure::above(scene.facts.drift.unwrap_or(0.0), self.above.0)
+        match scene.facts.drift {
+            Some(score) => Measure::above(score, self.above.0),
+            // Work that nobody has compared with anything has not been found to be close to it.
+            None => Measure { value: None, ..Measure::above(0.0, self.above.0) }
+                .unless_silent(scene.facts.iterations > 0, scene),
+        }
     }
 
-    fn note(&self, _: &Scene<'_>, measure: &Measure) -> String {
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
+        if scene.facts.drift.is_none() && !measure.truth.is_known() {
+            return "The drift has not been measured".to_owned();
+        }
         let (drift, limit) = (percent(measure.value.unwrap_or(0.0)), percent(self.above.0));
         if measure.truth.is_met() {
             format!("Drift {drift} exceeds {limit} threshold")
@@ -229,4 +237,34 @@ impl Kind for TopicDrift {
 /// At least one task is known, none is queued, and all primary ones are done.
 fn primary_done(tasks: &Tasks) -> bool {
     tasks.total > 0 && tasks.queued == 0 && tasks.done >= tasks.total
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::Syntax;
+    use crate::engine::Engine;
+    use crate::event::Event;
+    use crate::policy::Policy;
+    use crate::time::Timestamp;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_drift_that_nobody_measures_is_unknown_and_never_0() {
+        let text = b"[[rule]]\nwhen = { type = 'topic_drift', above = 0.5 }\nthen = 'stop'\n";
+        let mut engine = Engine::new(Policy::load(text, Syntax::Toml).unwrap().policy);
+        let now = Timestamp::from_nanos(0);
+        let mut after = |event: &str| {
+            engine.handle_event(&Event::from_json(event.as_bytes()).unwrap(), now);
+            let decision = engine.poll_decision(engine.moment(now));
+            let unknown = decision.unknown.into_iter().next().map(|unknown| unknown.why);
+            (decision.verdict, unknown)
+        };
+        let start = after(r#"{"type": "iteration_started"}"#);
+        assert_eq!(start, (Verdict::Continue, None), "it may still be measured");
+        let ended = after(r#"{"type": "iteration_finished", "exit_code": 0}"#);
+        let why = "The drift has not been measured".to_owned();
+        assert_eq!(ended, (Verdict::Continue, Some(why)), "it does not hold the run");
+        assert_eq!(after(r#"{"type": "drift", "score": 0.5}"#), (Verdict::Continue, None));
+        assert_eq!(after(r#"{"type": "drift", "score": 0.6}"#), (Verdict::Stop, None));
+    }
 }

@@ -286,15 +286,19 @@ impl Kind for ReviewEnded {
         }
     }
 
-    fn note(&self, scene: &Scene<'_>, _: &Measure) -> String {
+    fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         let reviews = &scene.facts.reviews;
-        match (reviews.outcome, self.same_rounds) {
-            (None, _) => "Nothing has been reviewed".to_owned(),
+        let said = match (reviews.outcome, self.same_rounds) {
+            (None, _) => return "Nothing has been reviewed".to_owned(),
             (Some(_), Some(Count(rounds))) => {
                 format!("{}/{rounds} reviews in a row asked for the same", reviews.same_rounds)
             }
             (Some(outcome), None) => format!("The last review says {}", spoken(outcome.name())),
+        };
+        if measure.truth.is_met() && !reviews.requests.is_empty() {
+            return format!("{said}: {}", named(&reviews.requests));
         }
+        said
     }
 
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {
@@ -313,6 +317,26 @@ impl Kind for ReviewEnded {
         }
     }
 }
+
+/// The first of some requests, each in a line.
+fn named(requests: &[String]) -> String {
+    let in_a_line = |request: &String| {
+        let words = request.split_whitespace().collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(LONGEST_REQUEST) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
+    };
+    let mut named: Vec<String> = requests.iter().take(MOST_NAMED).map(in_a_line).collect();
+    let others = requests.len() - named.len();
+    if others > 0 {
+        named.push(format!("{others} more"));
+    }
+    named.join("; ")
+}
+
+const MOST_NAMED: usize = 3;
+const LONGEST_REQUEST: usize = 100;
 
 fn has_aborted(scene: &Scene<'_>) -> bool {
     scene.facts.answer == Some(Answer::Abort)

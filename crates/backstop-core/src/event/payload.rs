@@ -569,6 +569,8 @@ pub enum Note {
     Refused,
     /// The agent said that it was done, and it was not proven.
     ClaimRefused,
+    /// A reviewer was asked, and said nothing that could be understood.
+    NotReviewed,
     /// Another policy was put in place.
     PolicyApplied,
     /// The state of the work was kept.

@@ -26,11 +26,29 @@ impl Health {
     pub const RECENT: Duration = Duration::from_secs(600);
 
     pub fn score(&self) -> f64 {
-        0.30 * self.tokens_left
-            + 0.25 * self.context_left
-            + 0.25 * self.errors_left
-            + 0.20 * self.recent_progress
+        self.parts().iter().map(|part| part.weight * part.value).sum()
     }
+
+    /// What the score is made of.
+    pub fn parts(&self) -> [HealthPart; 4] {
+        let part = |name, weight, value| HealthPart { name, weight, value };
+        [
+            part("tokens_left", 0.30, self.tokens_left),
+            part("context_left", 0.25, self.context_left),
+            part("errors_left", 0.25, self.errors_left),
+            part("recent_progress", 0.20, self.recent_progress),
+        ]
+    }
+}
+
+/// One part of the health.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HealthPart {
+    pub name: &'static str,
+    /// Its share of the score.
+    pub weight: f64,
+    /// From 0 to 1.
+    pub value: f64,
 }
 
 impl Facts {
@@ -79,6 +97,13 @@ mod tests {
         assert!((score(r#"{"tokens": 5000}"#, 0) - 0.70).abs() < 1e-9);
         assert!((score(r#"{"context": {"used": 4, "limit": 4}}"#, 0) - 0.75).abs() < 1e-9);
         assert!((score(r#"{"error_rate": 0.1}"#, 0) - 0.875).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_weights_of_the_parts_make_a_whole() {
+        let health = facts("{}").health(Moment::default(), HealthLimits::default());
+        let whole: f64 = health.parts().iter().map(|part| part.weight).sum();
+        assert!((whole - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What judges of the run said: guards, verification, review, the worker itself, and people.
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::errors::shortened;
 use crate::event::{Guard, GuardKind, Review, ReviewOutcome, Worker, WorkerStatus};
+use crate::review;
 use crate::time::Timestamp;
 
 /// Guards that were violated, one entry a kind.
@@ -39,19 +39,20 @@ impl Guards {
 pub(crate) struct Reviews {
     pub(crate) outcome: Option<ReviewOutcome>,
     pub(crate) same_rounds: u64,
+    /// What the last one asked for, as far as it fits.
+    #[serde(default)]
+    pub(crate) requests: Vec<String>,
     hash: String,
 }
 
 impl Reviews {
     pub(crate) fn given(outcome: Option<ReviewOutcome>, same_rounds: u64) -> Self {
-        Self { outcome, same_rounds, hash: String::new() }
+        Self { outcome, same_rounds, ..Self::default() }
     }
 
     pub(crate) fn apply(&mut self, review: &Review) {
         let hash = match &review.requests {
-            Some(requests) if review.hash.is_empty() => {
-                format!("{:016x}", xxh3_64(requests.join("\n").as_bytes()))
-            }
+            Some(requests) if review.hash.is_empty() => review::requests_hash(requests),
             _ => shortened(&review.hash).to_owned(),
         };
         self.same_rounds = match review.outcome {
@@ -65,6 +66,13 @@ impl Reviews {
         };
         self.hash = hash;
         self.outcome = Some(review.outcome);
+        let asked_for = review.requests.iter().flatten().take(MOST_REQUESTS);
+        self.requests = match review.outcome {
+            ReviewOutcome::Approved => Vec::new(),
+            ReviewOutcome::ChangesRequested | ReviewOutcome::Rejected => {
+                asked_for.map(|request| shortened(request).to_owned()).collect()
+            }
+        };
     }
 }
 
@@ -117,6 +125,7 @@ impl WorkerState {
 }
 
 const MOST_FILES: usize = 100;
+const MOST_REQUESTS: usize = 20;
 
 #[cfg(test)]
 mod tests {

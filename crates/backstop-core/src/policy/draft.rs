@@ -1,5 +1,6 @@
 //! A policy as one document states it, before presets and limits are worked in.
 
+use super::judging::refuse_without_judge;
 use super::rule::{Rule, RuleFields, canonical_code};
 use super::settings::Settings;
 use super::{Dialect, Order, Preset};
@@ -118,6 +119,7 @@ impl Draft {
             settings: Settings::read(table, findings).unwrap_or_default(),
             ..Self::default()
         };
+        refuse_without_judge(&draft.settings, table, findings);
         draft.reasons = read_reasons(table, findings);
         draft.rules = read_rules(table, &draft.reasons, findings);
         draft

@@ -5,8 +5,8 @@ use serde_json::Value as Json;
 use super::draft::Draft;
 use super::rule::{OnUnknown, Rule};
 use super::{
-    Dialect, Loaded, Policy, Preset, Unmetered, implied, in_order, is_bounded, is_meter,
-    is_replaced,
+    Dialect, Loaded, Policy, Preset, Unmetered, VerifySettings, implied, in_order, is_bounded,
+    is_meter, is_replaced,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{self, Syntax, Value};
@@ -91,6 +91,9 @@ pub(super) fn effective(
         stronger.iter_mut().for_each(|rule| rule.span = None);
         stronger.extend(unreplaced(rules, &stronger));
         rules = stronger;
+        if flags.settings.verify.is_some() {
+            settings.verify = settings.verify.map(VerifySettings::without_commands);
+        }
         settings = flags.settings.over(settings);
         limits = flags.limits.without_shorthand().over(limits);
     }
@@ -116,7 +119,7 @@ pub(super) fn effective(
         dialect: draft.dialect,
         order: order.unwrap_or_default(),
         stop_on_first: draft.stop_on_first,
-        implied: unreplaced(implied::rules(), &rules),
+        implied: unreplaced(implied::rules(&settings), &rules),
         rules,
         limits,
         settings,
@@ -196,6 +199,23 @@ mod tests {
         assert_eq!(policy.rules[0].when, Condition::no_progress(9));
         let stalled = policy.rules.iter().filter(|rule| rule.replaces().contains(&"stalled"));
         assert_eq!(stalled.count(), 1);
+    }
+
+    #[test]
+    fn commands_of_a_flag_replace_those_of_the_document_and_leave_the_rest() {
+        let document = b"[verify]\ncommand = 'a'\ntimeout = '5s'\n\
+                         [[verify.tiers]]\ncommand = 'b'\n"
+            .as_slice();
+        let flags = flags(&json!({ "verify": { "command": "c" } }));
+        let layers = Layers {
+            document: Some((document, Syntax::Toml)),
+            flags: Some(&flags),
+            ..Layers::default()
+        };
+        let stages = layers.load().unwrap().policy.settings.verify.unwrap().stages();
+        let told: Vec<_> = stages.iter().map(|stage| (stage.title(), stage.timeout)).collect();
+        let five_seconds = crate::field::Period(std::time::Duration::from_secs(5));
+        assert_eq!(told, [("c".to_owned(), Some(five_seconds))]);
     }
 
     #[test]

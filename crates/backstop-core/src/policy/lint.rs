@@ -3,7 +3,7 @@
 use super::{Policy, Rule};
 use crate::condition::{Condition, Scene};
 use crate::diagnostic::Diagnostic;
-use crate::facts::Facts;
+use crate::facts::{Facts, Watch};
 use crate::field::Count;
 use crate::verdict::Verdict;
 
@@ -19,8 +19,19 @@ pub(super) fn check(policy: &Policy) -> Vec<Diagnostic> {
         }
         lints.extend(met_before_it_starts(rule, &start));
         lints.extend(never_wins(policy, rule, position));
+        lints.extend(drift_is_not_measured(policy, rule));
     }
     lints
+}
+
+/// A drift that nobody measures is unknown for ever.
+fn drift_is_not_measured(policy: &Policy, rule: &Rule) -> Option<Diagnostic> {
+    if !rule.when.watches().intersects(Watch::DRIFT) || policy.settings.measures_drift() {
+        return None;
+    }
+    let message = format!("`{}` reads a drift that is not measured", rule.name());
+    let lint = Diagnostic::lint(message, rule.span.clone());
+    Some(lint.label("name `requirements` in `[work]` or `command` in `[drift]`"))
 }
 
 /// One of one is a whole: a rate without a minimum fires on its first bad sample.

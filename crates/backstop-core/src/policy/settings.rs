@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
+use super::judging::{DriftSettings, ReviewSettings, VerifySettings};
 use super::notify::NotifySettings;
 use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
-use crate::field::{Command, Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
+use crate::field::{Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
 
 /// Declares the sections once: the struct of all of them, their keys, and how they are read,
 /// written, laid over each other and described.
@@ -64,7 +65,7 @@ macro_rules! sections {
 sections! {
     /// How the loop runs its command.
     loop_ ("loop"): LoopSettings,
-    /// A command that tells whether the work is good.
+    /// Commands that tell whether the work is good.
     verify ("verify"): VerifySettings,
     /// What counts as progress.
     progress ("progress"): ProgressSettings,
@@ -80,7 +81,7 @@ sections! {
     recover ("recover"): RecoverSettings,
     /// Who reviews the work.
     review ("review"): ReviewSettings,
-    /// Who scores how far the work has drifted.
+    /// How it is measured how far the work has drifted.
     drift ("drift"): DriftSettings,
     /// Who is told.
     notify ("notify"): NotifySettings,
@@ -158,18 +159,6 @@ choices! {
         "SIGUSR1" => Usr1,
         "SIGUSR2" => Usr2,
         "SIGKILL" => Kill,
-    }
-}
-
-record! {
-    /// A command that tells whether the work is good.
-    pub struct VerifySettings {
-        /// A string is run by `sh -c`, a list as it is.
-        required command: Command,
-        /// How long it may take; left out: 10m.
-        optional timeout: Period,
-        /// Where the test results are: `auto`, `junit:PATH`, `libtest`, …; left out: auto.
-        optional report: Text,
     }
 }
 
@@ -311,21 +300,5 @@ record! {
     pub struct RecoverSettings {
         /// Fresh starts for a full context between two progress events; left out: 3.
         optional context_max: Count,
-    }
-}
-
-record! {
-    /// Who reviews the work.
-    pub struct ReviewSettings {
-        /// A command that prints what it thinks of the work.
-        required command: Command,
-    }
-}
-
-record! {
-    /// Who scores how far the work has drifted.
-    pub struct DriftSettings {
-        /// A command that prints a number from 0 to 1.
-        required command: Command,
     }
 }

@@ -203,7 +203,10 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
                 false => Found { truth: Truth::No, ..cycles },
             }
         }
-        Condition::TopicDrift(limit) => above(history.drift(), limit.above.0),
+        Condition::TopicDrift(limit) => match history.measured_drift() {
+            Some(score) => above(score, limit.above.0),
+            None => unless_silent(above(0.0, limit.above.0), history.iterations() > 0),
+        },
         Condition::OutputPattern(pattern) => {
             let whole_run = pattern.since == Since::Run;
             plain(history.has_matched(&condition.key(), &pattern.pattern.0, whole_run))

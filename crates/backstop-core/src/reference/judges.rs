@@ -186,18 +186,23 @@ impl History<'_> {
     }
 
     pub(super) fn drift(&self) -> f64 {
-        let last = self.events().rev().find_map(|(_, kind)| match kind {
+        self.measured_drift().unwrap_or(0.0)
+    }
+
+    pub(super) fn measured_drift(&self) -> Option<f64> {
+        self.events().rev().find_map(|(_, kind)| match kind {
             EventKind::Drift(drift) => Some(drift.score),
             _ => None,
-        });
-        last.unwrap_or(0.0)
+        })
     }
 }
 
 /// What a review asks for: its hash, or its requests where it has none.
 fn asks(review: &Review) -> (&str, Option<String>) {
     match &review.requests {
-        Some(requests) if review.hash.is_empty() => ("", Some(requests.join("\n"))),
+        Some(requests) if review.hash.is_empty() => {
+            ("", Some(crate::review::requests_hash(requests)))
+        }
         _ => (&review.hash, None),
     }
 }

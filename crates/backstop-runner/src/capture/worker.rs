@@ -18,6 +18,7 @@ use super::log_writer::{Limits, LogWriter};
 use super::matcher::{Found, Matcher};
 use super::pump::{Command, Shared};
 use super::window::{View, Window};
+use super::words::LastWords;
 use super::{BadPattern, Captured, Reading, STREAMS, Setup, Summary};
 
 /// The thread's state.
@@ -61,6 +62,7 @@ struct Listener {
     matcher: Matcher,
     translator: Translator,
     scanner: DirectiveScanner,
+    words: LastWords,
     events: Sender<Captured>,
 }
 
@@ -85,7 +87,13 @@ impl Worker {
             iteration: None,
             display,
             log: LogWriter::new(setup.output_folder, Limits::USUAL),
-            listener: Listener { matcher, translator, scanner: DirectiveScanner::new(), events },
+            listener: Listener {
+                matcher,
+                translator,
+                scanner: DirectiveScanner::new(),
+                words: LastWords::default(),
+                events,
+            },
             reading,
             colour: setup.colour,
             ear: None,
@@ -224,6 +232,7 @@ impl Worker {
         let [stdout, stderr] = &self.streams;
         summary.bytes = self.iteration.take().map_or(0, |counted| counted.bytes);
         summary.left_out = left_out;
+        summary.words = self.listener.words.take();
         summary.last_line = stdout.window.last_line();
         summary.last_error_line = stderr.window.last_line();
         if summary.last_error_line.is_empty() {
@@ -328,6 +337,9 @@ impl Stream {
 impl Listener {
     /// Hands on what an agent's output means.
     fn understand(&mut self, heard: Heard<'_>) {
+        if let Heard::Said(_, words) = &heard {
+            self.words.hear(words);
+        }
         // An iteration is a launch of ours, whatever the agent calls one.
         if heard != Heard::Launched {
             for event in self.translator.events(heard) {

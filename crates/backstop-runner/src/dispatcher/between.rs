@@ -85,8 +85,8 @@ impl Dispatcher {
     /// Decides on what has changed since the last iteration; a new claim is verified.
     async fn judge_anew(&mut self) -> Result<Decision, RunError> {
         let verdict = self.decide();
-        let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
-        Ok(self.judge(proven))
+        let proof = self.prove(verdict).await?;
+        Ok(self.judge(proof))
     }
 
     /// The decision that halts the run, if this one does. An order to end it does in any case.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Halted, Held, Note, VerificationOutcome};
+use backstop_core::event::{Halted, Held, Note, ReviewOutcome, VerificationOutcome};
 use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::verdict::Verdict;
@@ -116,7 +116,14 @@ pub(super) fn once(decision: Decision, engine: &Engine) -> Decision {
         Some(_) => facts.verification(),
         None => Some(VerificationOutcome::Passed),
     };
+    let is_approved = engine.policy().settings.review.is_none()
+        || facts.review_outcome() == Some(ReviewOutcome::Approved);
     let (verdict, reason, message) = match (facts.exit_code(), verified) {
+        (Some(0), Some(VerificationOutcome::Passed)) if !is_approved => (
+            Verdict::Fail,
+            ReasonCode::ReviewRejected,
+            "The command exited with 0, but no review has approved its work".to_owned(),
+        ),
         (Some(0), Some(VerificationOutcome::Passed)) => {
             (Verdict::Complete, ReasonCode::Completed, "The command did its work".to_owned())
         }

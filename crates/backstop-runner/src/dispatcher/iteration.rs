@@ -19,20 +19,24 @@ use super::happening::lost_lease;
 use super::idle::Idle;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
+use crate::drift::WorkBefore;
+use crate::proof::Proof;
 use crate::report::{Phase, Remark};
 use crate::signals::Signal;
 use crate::socket::may_report;
 use crate::tree::{Child, Exit, Leftover};
 
 /// An iteration in progress.
-struct Current {
-    number: u64,
+pub(super) struct Current {
+    pub(super) number: u64,
     began: Duration,
     ending: Ending,
     idle: Idle,
     timed_out: Option<&'static str>,
     /// Of its output, once both streams have ended.
     summary: Option<Summary>,
+    /// The work as it was when it began, to see how far it drifts.
+    pub(super) before: Option<WorkBefore>,
 }
 
 impl Dispatcher {
@@ -41,6 +45,7 @@ impl Dispatcher {
         let number = self.iteration_number();
         self.take_baseline().await;
         self.hand_off().await;
+        let before = self.work_before(number).await;
         self.take(IterationStarted { iteration: Some(number) });
         // What was refused or seen before and still holds is no news of this iteration's.
         self.engine.admit_what_ceased();
@@ -57,6 +62,7 @@ impl Dispatcher {
             idle: Idle::new(self.times.idle_timeout, self.timers.active()),
             timed_out: None,
             summary: None,
+            before,
         };
         let exit = self.until_exit(&mut child, &mut current).await?;
         drop(child);
@@ -233,6 +239,9 @@ impl Dispatcher {
 
     /// Takes in what the supervised side reports, and what follows from it.
     pub(super) fn reported(&mut self, kind: EventKind) -> u64 {
+        if let Some(noted) = self.refuse_own_approval(&kind) {
+            return noted;
+        }
         let progress = match &kind {
             EventKind::Tests(tests) => self.progress.tests(tests),
             _ => None,
@@ -317,10 +326,13 @@ impl Dispatcher {
             self.note_pretence(&summary, speaks);
         }
         self.look_around().await?;
-        let proven = self.verify().await?;
+        let verification = self.verify().await?;
+        let review = self.review_iteration().await?;
+        self.measure_drift(current, &summary).await?;
         self.engine.admit_claims();
         self.take(finished);
-        Ok(self.judge(proven))
+        let proof = self.review_claim(Proof { verification, review }).await?;
+        Ok(self.judge(proof))
     }
 
     /// An agent that exits with 0 and says that it failed, or says nothing where it always has a

@@ -1,36 +1,48 @@
-//! Completion is proven: what the agent itself can say counts only if the verification passes.
+//! Completion is proven: what the agent itself can say counts only if those who judge bear it out.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
-use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::event::{Note, VerificationOutcome};
-use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
 
 use tokio::sync::oneshot;
 
 use super::{Dispatcher, Happening, Order, RunError};
+use crate::proof::Proof;
 use crate::report::{Phase, Remark};
-use crate::verify::{self, Verified};
+use crate::verify::{self, Course, Verified};
+
+/// Ready when what is done beside the loop is to be given up.
+pub(super) type Cancelled = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Dispatcher {
     /// Before the first iteration: a loop whose work is done already runs nothing. Nothing is
     /// verified unless somebody claims to be done.
     pub(super) async fn first_judgement(&mut self) -> Result<Decision, RunError> {
         let verdict = self.engine.decide(self.clock.now()).verdict;
-        let proven = if verdict == Verdict::Complete { self.verify().await? } else { None };
-        Ok(self.judge(proven))
+        let proof = self.prove(verdict).await?;
+        Ok(self.judge(proof))
+    }
+
+    /// Outside of an iteration only a claim is put to the test.
+    pub(super) async fn prove(&mut self, verdict: Verdict) -> Result<Proof, RunError> {
+        if verdict != Verdict::Complete {
+            return Ok(Proof::default());
+        }
+        let verification = self.verify().await?;
+        self.review_claim(Proof { verification, review: None }).await
     }
 
     /// Decides, and refuses claims that were not proven. The decision is journalled.
-    pub(super) fn judge(&mut self, proven: Option<VerificationOutcome>) -> Decision {
+    pub(super) fn judge(&mut self, proof: Proof) -> Decision {
         let mut decision = self.engine.poll_decision(self.clock.now());
-        while let Some(rule) = unproven(self.engine.policy(), &decision, proven) {
-            let detail = format!("{}: the verification did not pass", decision.message);
+        while let Some(refusal) = proof.refuses(self.engine.policy(), &decision) {
+            let detail = format!("{}: {}", decision.message, refusal.why);
             self.note(Note::ClaimRefused, detail);
-            self.engine.refuse_claim(rule);
+            self.engine.refuse_claim(refusal.rule);
             decision = self.engine.poll_decision(self.clock.now());
         }
         self.warn_of_silent_meters(&decision);
@@ -47,7 +59,9 @@ impl Dispatcher {
         let silent: Vec<String> = decision
             .unknown
             .iter()
-            .filter(|unknown| Some(unknown.rule) != acted_on)
+            .filter(|unknown| {
+                Some(unknown.rule) != acted_on && !self.will_be_measured(unknown.rule)
+            })
             .map(|unknown| format!("`{}` is not held: {}", unknown.name, unknown.why))
             .collect();
         if !self.meters_noted && !silent.is_empty() {
@@ -63,18 +77,25 @@ impl Dispatcher {
             return Ok(None);
         }
         self.phase = Phase::Verifying;
-        let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
         let environment = self.environment();
-        let (cancel, cancelled) = oneshot::channel::<()>();
-        let verification = verify::verify(&settings, &tree, &cwd, &environment, async {
-            // Who drops the sender wants nothing cancelled.
-            if cancelled.await.is_err() {
-                std::future::pending::<()>().await;
+        let mut course = Course::new(&settings);
+        while let Some(tier) = course.next_tier() {
+            let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
+            let ended = self
+                .hear_beside(|cancelled| async {
+                    verify::run(&tier, &tree, &cwd, &environment, cancelled).await
+                })
+                .await?;
+            self.end_leftovers(Duration::ZERO).await;
+            let Some(ended) = ended else { return Ok(None) };
+            if let Some(told) = course.take(ended) {
+                self.remark(&Remark::Note(told));
             }
-        });
-        let ended = self.hear_beside(verification, cancel).await?;
-        self.end_leftovers(Duration::ZERO).await;
-        let Some(Verified { verification: ended, tests }) = ended else { return Ok(None) };
+            if self.ordered >= Some(Order::Kill) {
+                return Ok(None);
+            }
+        }
+        let Verified { verification: ended, tests } = course.conclude();
         if let Some(report) = tests {
             self.tested(&report);
         }
@@ -89,11 +110,17 @@ impl Dispatcher {
 
     /// Hears everything while something is done beside the loop. It may finish, as an iteration
     /// may; a person who wants the run to end at once, or a new decision to end it hard, cancels it.
-    async fn hear_beside<T>(
+    pub(super) async fn hear_beside<T, W: Future<Output = T>>(
         &mut self,
-        work: impl Future<Output = T>,
-        cancel: oneshot::Sender<()>,
+        work: impl FnOnce(Cancelled) -> W,
     ) -> Result<T, RunError> {
+        let (cancel, cancelled) = oneshot::channel::<()>();
+        let work = work(Box::pin(async {
+            // Who drops the sender wants nothing cancelled.
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }));
         let is_hard = |verdict| matches!(verdict, Verdict::Kill | Verdict::Fail);
         let was_hard = is_hard(self.decide());
         let mut cancel = Some(cancel);
@@ -124,36 +151,10 @@ impl Dispatcher {
     }
 }
 
-/// The rule whose claim must be refused.
-pub(crate) fn unproven(
-    policy: &Policy,
-    decision: &Decision,
-    proven: Option<VerificationOutcome>,
-) -> Option<usize> {
-    let is_proven = proven == Some(VerificationOutcome::Passed);
-    if decision.verdict != Verdict::Complete || policy.settings.verify.is_none() || is_proven {
-        return None;
-    }
-    let index = decision.rule.as_ref()?.index;
-    let rule = policy.all_rules().nth(index)?;
-    can_be_said(&rule.when).then_some(index)
-}
-
 fn words(outcome: VerificationOutcome) -> &'static str {
     match outcome {
         VerificationOutcome::Passed => "passed",
         VerificationOutcome::Failed => "failed",
         VerificationOutcome::TimedOut => "timed out",
-    }
-}
-
-/// Whether the agent itself can make a condition hold by saying so.
-fn can_be_said(when: &Condition) -> bool {
-    match when {
-        Condition::CustomScript(_) | Condition::Verification(_) => false,
-        Condition::All(parts) => parts.iter().all(can_be_said),
-        Condition::Any(parts) => parts.iter().any(can_be_said),
-        Condition::Not(part) => can_be_said(part),
-        _ => true,
     }
 }

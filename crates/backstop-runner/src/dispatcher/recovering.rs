@@ -55,7 +55,8 @@ impl Dispatcher {
     /// Writes the hand-off, if the iteration that starts now is to have one.
     pub(super) async fn hand_off(&mut self) {
         self.handed_off = None;
-        if !self.engine.facts().handoff().is_due() {
+        let requests = self.review_requests().to_vec();
+        if !self.engine.facts().handoff().is_due() && requests.is_empty() {
             return;
         }
         let tree = self.tree.clone();
@@ -66,6 +67,7 @@ impl Dispatcher {
             work: settings.work.as_ref(),
             cwd: &self.launch.cwd,
             open_task: self.progress.current_task(),
+            requests: &requests,
             commits,
         }
         .text();

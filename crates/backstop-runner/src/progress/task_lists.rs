@@ -42,15 +42,9 @@ impl TaskLists {
         });
         let Ok((boxes, trouble)) = read.await else { return (None, None) };
         let trouble = trouble.filter(|_| !std::mem::replace(&mut self.has_warned, true));
-        self.current = boxes.first_open;
-        let tasks = Tasks {
-            total: boxes.total,
-            done: boxes.done,
-            queued: boxes.total - boxes.done,
-            phase: Phase::Primary,
-            improvements: None,
-        };
-        if boxes.total == 0 || self.told.as_ref() == Some(&tasks) {
+        self.current = boxes.first_open.clone().or_else(|| boxes.first_improvement.clone());
+        let Some(tasks) = boxes.tasks() else { return (None, trouble) };
+        if self.told.as_ref() == Some(&tasks) {
             return (None, trouble);
         }
         self.told = Some(tasks.clone());
@@ -68,11 +62,34 @@ struct Boxes {
     total: u64,
     done: u64,
     first_open: Option<String>,
+    /// Boxes under a heading that names improvements.
+    improvements: u64,
+    open_improvements: u64,
+    first_improvement: Option<String>,
 }
 
 impl Boxes {
+    /// The tasks that these are; none where there are none. When all primary ones are done, the
+    /// improvements are what is worked on.
+    fn tasks(&self) -> Option<Tasks> {
+        let improves = self.improvements > 0;
+        let phase = match improves && self.done == self.total {
+            true => Phase::Improvement,
+            false => Phase::Primary,
+        };
+        (self.total + self.improvements > 0).then(|| Tasks {
+            total: self.total,
+            done: self.done,
+            queued: self.total - self.done,
+            phase,
+            improvements: improves.then_some(self.open_improvements),
+        })
+    }
+
     fn add(&mut self, text: &str) {
         let mut fence: Option<Fence<'_>> = None;
+        // The level of the heading under which improvements stand.
+        let mut improvements: Option<usize> = None;
         for line in text.lines() {
             let line = unquoted(line);
             if let Some(open) = &fence {
@@ -81,7 +98,21 @@ impl Boxes {
                 }
             } else if let Some(opened) = Fence::opened_by(line) {
                 fence = Some(opened);
+            } else if let Some((level, title)) = heading(line) {
+                if title.to_lowercase().contains("improvement") {
+                    improvements = Some(level);
+                } else if improvements.is_some_and(|above| level <= above) {
+                    improvements = None;
+                }
             } else if let Some((is_done, text)) = check_box(line) {
+                if improvements.is_some() {
+                    self.improvements += 1;
+                    if !is_done {
+                        self.open_improvements += 1;
+                        self.first_improvement.get_or_insert_with(|| text.to_owned());
+                    }
+                    continue;
+                }
                 self.total += 1;
                 if is_done {
                     self.done += 1;
@@ -116,6 +147,13 @@ impl<'a> Fence<'a> {
 /// A line without its indentation and its marks of quotation.
 fn unquoted(line: &str) -> &str {
     line.trim_start_matches(|character: char| character == '>' || character.is_whitespace())
+}
+
+/// The level of a heading, and what it says.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let title = line.trim_start_matches('#');
+    let level = line.len() - title.len();
+    ((1..=6).contains(&level) && title.starts_with([' ', '\t'])).then(|| (level, title.trim()))
 }
 
 /// What stands behind the mark of a list item.
@@ -165,6 +203,28 @@ mod tests {
         let text = "# Plan\n- [x] a\n* [X] b\n+ [ ] c **bold**\n1. [ ] d\n2) [x] e\n    - [ ] nested\n\
                     > - [x] quoted\n- [ ]\n";
         assert_eq!(boxes(text), (8, 4, Some("c **bold**".to_owned())));
+    }
+
+    #[test]
+    fn boxes_below_a_heading_that_names_them_are_improvements() {
+        let tasks = |text: &str| {
+            let mut boxes = Boxes::default();
+            boxes.add(text);
+            boxes.tasks().map(|tasks| {
+                let phase = tasks.phase == Phase::Improvement;
+                (tasks.total, tasks.done, tasks.queued, phase, tasks.improvements)
+            })
+        };
+        assert_eq!(tasks("# Plan\n"), None);
+        assert_eq!(tasks("- [x] a\n- [ ] b\n"), Some((2, 1, 1, false, None)));
+        let plan = "# Plan\n- [x] a\n## Possible improvements\n- [ ] b\n### Later\n- [x] c\n\
+                    ## Rest\n- [ ] d\n";
+        assert_eq!(tasks(plan), Some((2, 1, 1, false, Some(1))));
+        let done = plan.replace("[ ] d", "[x] d");
+        assert_eq!(tasks(&done), Some((2, 2, 0, true, Some(1))));
+        assert_eq!(tasks(&done.replace("[ ]", "[x]")), Some((2, 2, 0, true, Some(0))));
+        assert_eq!(tasks("#improvements\n- [ ] a\n"), Some((1, 0, 1, false, None)));
+        assert_eq!(tasks("```\n# Improvements\n```\n- [ ] a\n"), Some((1, 0, 1, false, None)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, Halted, Note, Noted, VerificationOutcome};
+use backstop_core::event::{Event, Halted, Note, Noted};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -16,9 +16,9 @@ use backstop_store::{
 use serde_json::Value as Json;
 
 use super::{Outcome, UnsupervisedError};
-use crate::dispatcher::proof::unproven;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
+use crate::proof::Proof;
 use crate::socket::Answer;
 
 /// A run while its next events are put together.
@@ -84,18 +84,18 @@ impl Session {
     }
 
     /// Claims that the work is done are as if their rules had not fired, unless they are proven.
-    pub(super) fn refuse_claims(&mut self, proven: Option<VerificationOutcome>) {
+    pub(super) fn refuse_claims(&mut self, proof: Proof) {
         if self.is_halted() {
             return;
         }
         let mut decision = self.decision();
-        while let Some(rule) = unproven(self.engine.policy(), &decision, proven) {
+        while let Some(refusal) = proof.refuses(self.engine.policy(), &decision) {
             // Only what was put to the test is worth a note.
-            if proven.is_some() {
-                let detail = format!("{}: the verification did not pass", decision.message);
+            if proof != Proof::default() {
+                let detail = format!("{}: {}", decision.message, refusal.why);
                 self.add(Event::new(Noted { what: Note::ClaimRefused, detail }));
             }
-            self.engine.refuse_claim(rule);
+            self.engine.refuse_claim(refusal.rule);
             decision = self.decision();
         }
     }

@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use backstop_adapters::report::{Source, TestReport};
-use backstop_core::policy::VerifySettings;
 
 /// The test report that the policy points at; none where there is none.
 pub(super) async fn find(
-    settings: &VerifySettings,
+    report: Option<&str>,
     output: &[u8],
     cwd: &Path,
     began: SystemTime,
 ) -> Option<TestReport> {
-    let source = source(settings)?;
+    let source = source(report)?;
     let Source::JunitFiles(pattern) = &source else { return source.read(output) };
     let pattern = cwd.join(pattern);
     // Files may be many and large; nobody else waits meanwhile.
@@ -25,8 +24,8 @@ pub(super) async fn find(
 }
 
 /// What can't be read was refused when the run began.
-fn source(settings: &VerifySettings) -> Option<Source> {
-    settings.report.as_ref().map_or(Some(Source::Auto), |report| report.0.parse().ok())
+fn source(report: Option<&str>) -> Option<Source> {
+    report.map_or(Some(Source::Auto), |report| report.parse().ok())
 }
 
 /// The files that the verification has written: what was there before tells of another time.

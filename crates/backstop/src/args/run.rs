@@ -142,9 +142,9 @@ pub struct DoneFlags {
     #[arg(long)]
     pub until_tests_pass: bool,
     /// This command proves that the work is good: it runs after each iteration, and only if it
-    /// exits with 0 the work counts as done
+    /// exits with 0 the work counts as done; may be repeated, cheap ones first
     #[arg(long, value_name = "COMMAND")]
-    pub verify: Option<String>,
+    pub verify: Vec<String>,
 }
 
 /// How long things may take.

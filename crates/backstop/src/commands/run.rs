@@ -139,15 +139,11 @@ fn policy_of(
 /// What the policy says and nobody acts on yet: to be told so is better than to rely on it.
 fn not_acted_on(policy: &Policy) -> Vec<String> {
     let settings = &policy.settings;
-    [
-        ("guards", settings.guards.is_some()),
-        ("review", settings.review.is_some()),
-        ("drift", settings.drift.is_some()),
-    ]
-    .into_iter()
-    .filter(|(_, is_set)| *is_set)
-    .map(|(name, _)| format!("`[{name}]` is checked, but nothing acts on it yet"))
-    .collect()
+    let guards = settings.guards.is_some().then_some("guards");
+    guards
+        .into_iter()
+        .map(|name| format!("`[{name}]` is checked, but nothing acts on it yet"))
+        .collect()
 }
 
 /// What will surprise, short enough for the start of a run.

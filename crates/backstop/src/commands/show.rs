@@ -10,6 +10,7 @@ use backstop_core::time::Timestamp;
 use backstop_store::DecisionRecord;
 use owo_colors::OwoColorize as _;
 
+mod judgement;
 mod test_history;
 
 use super::look::Look;
@@ -55,6 +56,7 @@ fn object(look: &Look) -> serde_json::Value {
         object["interrupted"] = true.into();
     }
     object["facts"] = look.loaded.engine.view().to_json();
+    object["health"] = judgement::to_json(&look.loaded.engine.view());
     object
 }
 
@@ -75,6 +77,7 @@ fn page(look: &Look, tests: Option<&TestHistory>, decisions: &[DecisionRecord]) 
         return text;
     }
     text.push_str(&report::bars(&look.decision));
+    text.push_str(&judgement::show(&look.loaded.engine.view()));
     text.push_str(&tests.map(test_history::show).unwrap_or_default());
     text.push_str(&last_decisions(decisions, LAST_DECISIONS));
     text

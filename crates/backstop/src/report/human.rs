@@ -5,8 +5,8 @@ use std::time::Duration;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{
-    Answer, Event, EventKind, IterationFinished, LimitValue, Note, Noted, SignalKind, TestCounts,
-    Verification, WorkerStatus,
+    Answer, Event, EventKind, IterationFinished, LimitValue, Note, Noted, Review, ReviewOutcome,
+    SignalKind, TestCounts, Verification, WorkerStatus,
 };
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -35,11 +35,21 @@ pub struct Human {
     tests: Option<TestCounts>,
     /// What was said last, so that it is not said again while it stays true.
     said: Option<(Verdict, Option<String>)>,
+    /// The rules that warn and were met at the last look: each is told of when it becomes so.
+    warned: Vec<usize>,
 }
 
 impl Human {
     pub fn new(colour: bool) -> Self {
-        Self { colour, run: None, iteration: None, untold: None, tests: None, said: None }
+        Self {
+            colour,
+            run: None,
+            iteration: None,
+            untold: None,
+            tests: None,
+            said: None,
+            warned: Vec::new(),
+        }
     }
 
     /// A line of backstop's own among the output of others.
@@ -98,12 +108,51 @@ impl Human {
         }
     }
 
+    /// What rules warn of that did not the last time.
+    fn new_warnings(&mut self, decision: &Decision) -> String {
+        let winner = decision.rule.as_ref().filter(|_| decision.verdict == Verdict::Warn);
+        let winner = winner.map(|rule| (rule.index, decision.reason.as_deref(), &decision.message));
+        let others = decision.also_met.iter();
+        let others = others.filter(|met| met.verdict == Verdict::Warn && !met.shadow);
+        let others = others.map(|met| (met.rule, Some(met.reason.as_str()), &met.message));
+        let mut text = String::new();
+        let mut warned = Vec::new();
+        for (rule, reason, message) in winner.into_iter().chain(others) {
+            if !self.warned.contains(&rule) {
+                text.push_str(&self.warning(&format!("{}: {message}", reason.unwrap_or(""))));
+            }
+            warned.push(rule);
+        }
+        self.warned = warned;
+        text
+    }
+
+    fn review(&self, review: &Review) -> String {
+        let words = match review.outcome {
+            ReviewOutcome::Approved => "approved",
+            ReviewOutcome::ChangesRequested => "changes requested",
+            ReviewOutcome::Rejected => "rejected",
+        };
+        let mut text = self.line(&format!("review: {words}"));
+        let requests: Vec<&String> = review.requests.iter().flatten().collect();
+        for request in requests.iter().take(MOST_REQUESTS) {
+            let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.push_str(&hanging("  - ", &harmless(&request)));
+        }
+        if requests.len() > MOST_REQUESTS {
+            text.push_str(&format!("  and {} more\n", requests.len() - MOST_REQUESTS));
+        }
+        text
+    }
+
     fn noted(&self, noted: &Noted) -> String {
         let words = match noted.what {
             // The header, the card and warnings tell of these.
             Note::Containment | Note::Kept | Note::Notified | Note::NotNotified => {
                 return String::new();
             }
+            // Whoever found it out has said so.
+            Note::NotReviewed => return String::new(),
             Note::Signalled => "sent",
             Note::Swept => "ended what the command had left behind:",
             Note::Orphans => "ended what an earlier supervisor had left behind:",
@@ -168,6 +217,13 @@ impl Reporter for Human {
                 String::new()
             }
             EventKind::Verification(verification) => self.verification(verification),
+            EventKind::Review(review) => self.review(review),
+            EventKind::Drift(drift) => {
+                if let Some(iteration) = &mut self.iteration {
+                    iteration.drift = Some(drift.score);
+                }
+                String::new()
+            }
             EventKind::ErrorSeen(error) => self.line(&format!("error: {}", error.message)),
             EventKind::Worker(worker) => {
                 let words = match worker.status {
@@ -234,10 +290,11 @@ impl Reporter for Human {
     }
 
     fn decided(&mut self, decision: &Decision, _engine: &Engine) -> String {
+        let warnings = self.new_warnings(decision);
         let now = (decision.verdict, decision.reason.clone());
-        if decision.verdict == Verdict::Continue {
+        if matches!(decision.verdict, Verdict::Continue | Verdict::Warn) {
             self.said = None;
-            return String::new();
+            return warnings;
         }
         if self.said.as_ref() == Some(&now) {
             return String::new();
@@ -245,7 +302,7 @@ impl Reporter for Human {
         let reason = decision.reason.as_deref().unwrap_or("");
         let text = format!("{reason}: {}", decision.message);
         let said = match decision.verdict {
-            Verdict::Warn => self.warning(&text),
+            Verdict::Retry | Verdict::Recover => return warnings,
             // Who asked for it knows, and was told when it was heard.
             Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
                 return String::new();
@@ -350,6 +407,7 @@ fn by(who: &str) -> String {
 /// The command in the header; the whole one is in `backstop show`.
 const LONGEST_COMMAND: usize = 56;
 const MOST_STOPS: usize = 9;
+const MOST_REQUESTS: usize = 5;
 const MOST_INDENT: usize = 9;
 /// An iteration that takes longer deserves a line even if it has nothing to show.
 const QUICK_MS: u64 = 1_000;

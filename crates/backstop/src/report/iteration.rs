@@ -6,7 +6,7 @@ use backstop_core::event::{IterationFinished, ProgressKind, TestCounts, Verifica
 use backstop_core::state::Statistics;
 use rustix::process::Signal;
 
-use super::figures::{counted, dollars, rounded};
+use super::figures::{counted, dollars, percent, rounded};
 
 /// What was seen in the iteration that runs.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub struct Iteration {
     pub tests: Option<TestCounts>,
     pub progress: BTreeSet<ProgressKind>,
     pub verification: Option<VerificationOutcome>,
+    pub drift: Option<f64>,
     before: Option<Statistics>,
 }
 
@@ -25,6 +26,7 @@ impl Iteration {
             tests: None,
             progress: BTreeSet::new(),
             verification: None,
+            drift: None,
             before,
         }
     }
@@ -34,6 +36,7 @@ impl Iteration {
         let mut parts = Vec::new();
         parts.extend(self.tests.map(|tests| told_tests(tests, self.tests_before)));
         parts.extend(self.verification.map(|outcome| verified(outcome).to_owned()));
+        parts.extend(self.drift.map(|score| format!("drift {}", percent(score))));
         if !self.progress.is_empty() {
             let kinds: Vec<_> = self.progress.iter().map(|kind| kind_name(*kind)).collect();
             parts.push(format!("progress: {}", kinds.join(", ")));

@@ -93,6 +93,7 @@ fn doing(phase: &Phase) -> Option<String> {
         Phase::Finishing { left } => format!("finishing, {} left", countdown(*left)),
         Phase::Ending { left } => format!("ending, SIGKILL in {}", countdown(*left)),
         Phase::Verifying => "verifying".to_owned(),
+        Phase::Reviewing => "in review".to_owned(),
         Phase::Waiting { why, left: Some(left) } => {
             format!("waiting {} ({})", countdown(*left), harmless(why))
         }

@@ -12,6 +12,7 @@ use backstop_core::verdict::Verdict;
 use backstop_runner::clock::wall_time;
 use backstop_runner::launch::Launch;
 use backstop_runner::loading;
+use backstop_runner::proof::Proof;
 use backstop_runner::unsupervised::{self, Outcome, PinnedPolicy};
 use backstop_store::{Run, RunFilter};
 
@@ -151,7 +152,7 @@ impl OwnRun<'_> {
         events.extend(self.hook.input.events(self.hook.agent, &self.hook.moment()));
         events.extend(turn_started(&mut session.notes));
         (session.notes.sent_back, session.notes.acted) = (0, false);
-        let outcome = self.take_in(run, events, None)?;
+        let outcome = self.take_in(run, events, Proof::default())?;
         self.save(&session)?;
         Ok(answer_of(run, &outcome))
     }
@@ -165,7 +166,7 @@ impl OwnRun<'_> {
         let verdict = loaded.engine.decide(moment).verdict;
         // Time alone may have decided since the last hook.
         if run.status != RunStatus::Completed && is_blocked(RunStatus::after(verdict)) {
-            let outcome = self.take_in(run, Vec::new(), None)?;
+            let outcome = self.take_in(run, Vec::new(), Proof::default())?;
             return Ok(answer_of(run, &outcome));
         }
         let cwd = self.hook.cwd();
@@ -174,7 +175,7 @@ impl OwnRun<'_> {
             return Ok(Answer::default());
         };
         let noted = Noted { what: Note::Refused, detail: why.clone() };
-        self.take_in(run, vec![noted.into()], None)?;
+        self.take_in(run, vec![noted.into()], Proof::default())?;
         Ok(Act::Deny(why).into())
     }
 
@@ -197,7 +198,7 @@ impl OwnRun<'_> {
         if events.is_empty() {
             return Ok(Answer::default());
         }
-        let outcome = self.take_in(run, events, None)?;
+        let outcome = self.take_in(run, events, Proof::default())?;
         self.save(&session)?;
         match event {
             HookEvent::SubagentStop | HookEvent::StopFailure => Ok(Answer::default()),
@@ -211,7 +212,7 @@ impl OwnRun<'_> {
         let mut events = transcripts::news(self.hook, &policy, &mut session.notes);
         events.extend(self.turn_ended(&mut session.notes, 0));
         if !events.is_empty() {
-            self.take_in(run, events, None)?;
+            self.take_in(run, events, Proof::default())?;
         }
         let (store, home) = (&*self.opened.store, &self.opened.home);
         self.opened.wait(unsupervised::end(store, home, run.id, caller()))?;
@@ -235,10 +236,10 @@ impl OwnRun<'_> {
         &self,
         run: &Run,
         events: Vec<EventKind>,
-        proven: Option<backstop_core::event::VerificationOutcome>,
+        proof: Proof,
     ) -> Result<Outcome, Failure> {
         let (store, home) = (&*self.opened.store, &self.opened.home);
-        let taken = unsupervised::take_in(store, home, run.id, events, proven);
+        let taken = unsupervised::take_in(store, home, run.id, events, proof);
         Ok(self.opened.wait(taken)?)
     }
 

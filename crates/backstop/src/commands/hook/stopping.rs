@@ -2,11 +2,14 @@
 
 use backstop_adapters::hook::{Act, Answer, markers, matches};
 use backstop_core::condition::Condition;
-use backstop_core::event::{Event, EventKind, IterationFinished, Verification};
+use backstop_core::event::{
+    Event, EventKind, IterationFinished, Review, Verification, VerificationOutcome,
+};
 use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading::{self, Loaded};
+use backstop_runner::proof::Proof;
 use backstop_runner::unsupervised::Outcome;
 use backstop_store::Run;
 use serde_json::Value as Json;
@@ -26,13 +29,18 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     // Scripts and the verification take their time, so other hooks are not made to wait for them.
     let mut seen: Vec<EventKind> = Vec::new();
     let mut verification = None;
+    let mut review = None;
     if !is_over {
         let world = World::new(&own.opened, run, &policy);
         seen.extend(matches(&policy, message).into_iter().map(EventKind::from));
         seen.extend(markers(&policy, message).into_iter().map(EventKind::from));
         seen.extend(world.look());
-        if policy.settings.verify.is_some() && claims_completion(loaded, &seen) {
+        let settings = &policy.settings;
+        let is_judged = settings.verify.is_some() || settings.review.is_some();
+        if is_judged && claims_completion(loaded, &seen) {
             verification = world.verify();
+            let failed = verification.as_ref().is_some_and(|verification| !passed(verification));
+            review = if failed { None } else { world.review() };
         }
     }
     let mut session = own.lock()?;
@@ -41,14 +49,18 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     events.extend(transcripts::news(hook, &policy, &mut session.notes));
     events.extend(seen.iter().cloned());
     events.extend(verification.clone().map(EventKind::from));
+    events.extend(review.clone().map(EventKind::from));
     events.extend(own.turn_ended(&mut session.notes, 0));
-    let proven = verification.as_ref().map(|verification| verification.outcome);
-    let outcome = own.take_in(run, events, proven)?;
+    let proof = Proof {
+        verification: verification.as_ref().map(|verification| verification.outcome),
+        review: review.as_ref().map(|review| review.outcome),
+    };
+    let outcome = own.take_in(run, events, proof)?;
     let answer = if outcome.state.run_status.is_halted() {
         // Another hook may want to keep the agent at it; this is the one answer that it can't undo.
         halt_of(run, &outcome).into()
     } else {
-        let missing = missing(&policy, &outcome, &seen, verification.as_ref());
+        let missing = missing(&policy, &outcome, &seen, verification.as_ref(), review.as_ref());
         send_back(own, &policy, &mut session.notes, missing)
     };
     own.save(&session)?;
@@ -101,6 +113,7 @@ fn missing(
     outcome: &Outcome,
     seen: &[EventKind],
     verification: Option<&Verification>,
+    review: Option<&Review>,
 ) -> Option<String> {
     let progress = outcome.answer.get("progress").and_then(Json::as_array);
     let note = |index: usize| {
@@ -120,11 +133,20 @@ fn missing(
     if waited_for.is_empty() {
         return None;
     }
-    if let Some(verification) = verification {
+    if let Some(review) = review {
+        let requests = review.requests.iter().flatten().map(|request| format!("\n- {request}"));
+        let requests: String = requests.collect();
+        return Some(format!("The work is not done yet: the review asks for changes:{requests}\n"));
+    }
+    if let Some(verification) = verification.filter(|verification| !passed(verification)) {
         let detail = verification.detail.as_deref().unwrap_or("it did not pass");
         return Some(format!("The work is not done yet: the verification failed: {detail}\n"));
     }
     Some(format!("The work is not done yet: {}.", waited_for.join("; or ")))
+}
+
+fn passed(verification: &Verification) -> bool {
+    verification.outcome == VerificationOutcome::Passed
 }
 
 /// Whether anybody looks at what a condition is about, so that the agent's work can make it true.

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use backstop_core::event::{EventKind, Progress, ProgressKind, Verification};
+use backstop_adapters::review::Said;
+use backstop_core::event::{EventKind, Progress, ProgressKind, Review, Verification};
 use backstop_core::facts::Watch;
 use backstop_core::policy::Policy;
 use backstop_runner::probe::Probes;
 use backstop_runner::progress::ProgressSources;
+use backstop_runner::review::{self, ReviewFile};
 use backstop_runner::tree::Tree;
 use backstop_runner::verify;
 use backstop_store::Run;
@@ -31,6 +33,9 @@ impl<'a> World<'a> {
         if self.reads_progress() {
             self.opened.wait(self.progress());
         }
+        if let Some(file) = self.review_file() {
+            file.overlook();
+        }
     }
 
     /// After a turn: the answers to all that the policy asks.
@@ -53,6 +58,29 @@ impl<'a> World<'a> {
         let verified =
             verify::verify(settings, &tree, self.cwd(), &[], std::future::pending::<()>());
         self.opened.wait(verified).map(|verified| verified.verification)
+    }
+
+    /// Has the work reviewed, if that is wanted; none where nobody says anything.
+    pub fn review(&self) -> Option<Review> {
+        let settings = self.policy.settings.review.as_ref()?;
+        let tree = self.tree();
+        let asked = settings.command.as_ref().and_then(|command| {
+            let never = std::future::pending::<()>();
+            self.opened.wait(review::ask(command, settings, &tree, self.cwd(), &[], never))
+        });
+        let written = self.review_file().and_then(|file| file.look());
+        // What can't be understood is no review, and so no approval.
+        let said = [asked, written].into_iter().flatten().filter_map(Result::ok);
+        said.reduce(Said::and).map(Review::from)
+    }
+
+    fn review_file(&self) -> Option<ReviewFile> {
+        let file = self.policy.settings.review.as_ref()?.file.as_ref()?;
+        let folder = self.opened.home.run(self.run.id);
+        // Where it can't be made nothing is remembered, and so nothing is believed.
+        drop(folder.create());
+        let memory = folder.path().join("review-seen");
+        Some(ReviewFile::new(self.cwd().join(&file.0), memory))
     }
 
     /// The task list, and whether the tree is in a state in which it has never been in this run.

@@ -18,11 +18,8 @@ pub fn layer(arguments: &RunArguments) -> Result<Said, Error> {
     let limits = limits(arguments)?;
     let rules = rules(arguments)?;
     let times = times(arguments)?;
-    let verify = arguments.done.verify.as_ref().map(|command| json!({ "command": command }));
-    if let Some(verify) = &verify {
-        check("--verify", &json!({ "verify": verify }))?;
-    }
-    let count = limits.len() + rules.len() + times.len() + usize::from(verify.is_some());
+    let verify = verify(arguments)?;
+    let count = limits.len() + rules.len() + times.len() + arguments.done.verify.len();
     let mut said = Map::new();
     // A section that says nothing is none: the policy is the one that the file has.
     for (key, values) in [("limits", limits), ("loop", times)] {
@@ -37,6 +34,18 @@ pub fn layer(arguments: &RunArguments) -> Result<Said, Error> {
     // Each value was checked beside its flag; what is left concerns all of them at once.
     let layer = Flags::new(&Json::Object(said)).map_err(|findings| first(&findings, "flags"))?;
     Ok(Said { layer, count })
+}
+
+/// The command that is named last is the last tier.
+fn verify(arguments: &RunArguments) -> Result<Option<Json>, Error> {
+    let Some((last, first)) = arguments.done.verify.split_last() else { return Ok(None) };
+    let mut verify = json!({ "command": last });
+    if !first.is_empty() {
+        let tiers = first.iter().map(|command| json!({ "command": command }));
+        verify["tiers"] = tiers.collect();
+    }
+    check("--verify", &json!({ "verify": verify }))?;
+    Ok(Some(verify))
 }
 
 fn limits(arguments: &RunArguments) -> Result<Map<String, Json>, Error> {

@@ -1,0 +1,94 @@
+//! Several commands that verify the work.
+
+use crate::refusals;
+use crate::support::looping::{Loop, wait_for};
+
+const TIERS: &str = "[limits]\niterations = 2\n\
+    [[rule]]\nwhen = { type = 'exit_code', any_of = [0] }\nthen = 'complete'\n\
+    [verify]\ncommand = 'echo last >> ran'\n\
+    [[verify.tiers]]\nname = 'lint'\ncommand = 'echo lint >> ran'\n\
+    [[verify.tiers]]\nname = 'unit'\ncommand = ['./unit.sh']\ntimeout = '20s'\n";
+
+#[test]
+fn tiers_run_in_order_and_the_command_last() {
+    let test =
+        Loop::new().file("backstop.toml", TIERS).script("unit.sh", "echo unit >> ran; echo 7 left");
+    let ended = test.run(["run", "--", "true"]).exits(0);
+    assert_eq!(test.read("ran"), "lint\nunit\nlast\n");
+    let verifications = test.events("verification");
+    assert_eq!(verifications.len(), 1);
+    assert_eq!(verifications[0]["outcome"], "passed");
+    let detail = verifications[0]["detail"].as_str().unwrap();
+    assert!(detail.starts_with("lint passed in 0."), "{detail}");
+    assert!(detail.contains("s, unit passed in ") && detail.contains("echo last"), "{detail}");
+    assert!(ended.stderr.contains("backstop: verification: lint passed in 0."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("backstop: verification: unit passed in "), "{}", ended.stderr);
+}
+
+#[test]
+fn the_first_that_fails_ends_the_verification() {
+    let failing = "echo unit >> ran; echo '2 tests failed'; exit 1";
+    let test = Loop::new().file("backstop.toml", TIERS).script("unit.sh", failing);
+    test.run(["run", "--", "true"]).exits(125);
+    assert_eq!(test.read("ran"), "lint\nunit\nlint\nunit\n");
+    let verification = &test.events("verification")[0];
+    assert_eq!(verification["outcome"], "failed");
+    let detail = verification["detail"].as_str().unwrap();
+    assert!(detail.contains(", unit failed after "), "{detail}");
+    assert!(detail.ends_with("s:\n2 tests failed"), "{detail}");
+    assert_eq!(refusals(&test).len(), 2);
+}
+
+#[test]
+fn one_that_takes_too_long_is_ended_with_all_its_processes() {
+    let policy = TIERS.replace("20s", "300ms");
+    let slow = "(trap '' TERM; echo $BASHPID > pid; sleep 300) & wait";
+    let test = Loop::new().file("backstop.toml", &policy).script("unit.sh", slow);
+    test.run(["run", "--once", "--", "true"]).exits(11);
+    assert_eq!(test.events("verification")[0]["outcome"], "timed_out");
+    assert_eq!(test.read("ran"), "lint\n");
+    test.leaves_nothing();
+}
+
+#[test]
+fn test_results_of_all_tiers_are_counted_together() {
+    let policy = "[limits]\niterations = 2\n\
+        [[rule]]\nwhen = { type = 'all_tests_pass' }\nthen = 'complete'\n\
+        [verify]\ncommand = 'printf \"1..1\\nok 1 - end to end\\n\"'\nreport = 'tap'\n\
+        [[verify.tiers]]\ncommand = 'printf \"TAP version 13\\n1..2\\nok 1 - a\\nok 2 - b\\n\"'\n";
+    let test = Loop::new().file("backstop.toml", policy);
+    test.run(["run", "--", "true"]).exits(0);
+    let tests = test.events("tests");
+    assert_eq!(tests.len(), 1);
+    assert_eq!(tests[0]["passed"].as_array().unwrap().len(), 3, "{tests:?}");
+}
+
+#[test]
+fn the_flag_may_be_repeated_and_replaces_what_the_file_says() {
+    let test = Loop::new().file("backstop.toml", TIERS).script("unit.sh", "exit 1");
+    let flags = ["--verify", "echo one >> ran", "--verify", "echo two >> ran"];
+    test.run([&["run"], &flags[..], &["--", "true"]].concat()).exits(0);
+    assert_eq!(test.read("ran"), "one\ntwo\n");
+    let flags = ["--verify", "echo one >> ran; false", "--verify", "echo two >> ran"];
+    test.run([&["run", "--once"], &flags[..], &["--", "true"]].concat()).exits(10);
+    assert_eq!(test.read("ran"), "one\ntwo\none\n");
+}
+
+#[test]
+fn one_that_verifies_nothing_is_refused_with_its_place() {
+    let test = Loop::new().file("backstop.toml", "[verify]\ntimeout = '1m'\n");
+    test.run(["run", "--", "true"])
+        .refused(78, &["`verify` needs `command` or `tiers`", "backstop.toml:1:"]);
+}
+
+#[test]
+fn who_wants_the_run_to_end_does_not_wait_for_the_other_tiers() {
+    let policy = TIERS.replace("20s", "10m");
+    let test = Loop::new().file("backstop.toml", &policy).script("unit.sh", "exec sleep 300");
+    let running = test.start(["run", "--", "true"]);
+    wait_for("the second tier", || test.read("ran") == "lint\n" && test.processes().len() == 1);
+    test.run(["stop", "latest", "--now"]).exits(0);
+    running.ends().exits(130);
+    assert_eq!(test.read("ran"), "lint\n");
+    test.leaves_nothing();
+}

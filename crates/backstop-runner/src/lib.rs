@@ -8,6 +8,7 @@ pub mod capture;
 pub mod chance;
 pub mod clock;
 pub mod dispatcher;
+pub mod final_report;
 mod git;
 pub mod journalled;
 pub mod keep;

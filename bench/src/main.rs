@@ -14,6 +14,7 @@ mod loops;
 mod measure;
 mod ours;
 mod output;
+mod report;
 mod resuming;
 mod start;
 mod starting;

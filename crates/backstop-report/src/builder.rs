@@ -276,7 +276,7 @@ fn summary(standing: &Standing<'_>, now: &Decision) -> String {
     let state = standing.state;
     let iterations = counted(state.statistics.iterations, "iteration", "iterations");
     match (&state.stop_reason, state.run_status) {
-        _ if standing.interrupted => standing.why(),
+        _ if standing.interrupted || standing.unmetered() => standing.why(),
         (Some(reason), _) => format!("{}.", reason.message.trim_end_matches('.')),
         (None, RunStatus::Paused) => format!("It is paused after {iterations}."),
         (None, _) => match now.reason {

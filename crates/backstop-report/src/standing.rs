@@ -81,7 +81,7 @@ impl Standing<'_> {
     }
 
     /// Whether it is not the limit that was reached, but nobody can tell how far it is.
-    fn unmetered(&self) -> bool {
+    pub(crate) fn unmetered(&self) -> bool {
         let Some(decision) = self.decision.filter(|_| self.state.stop_reason.is_some()) else {
             return false;
         };

@@ -47,7 +47,16 @@ pub async fn make(store: &dyn Store, run: &Run, interrupted: bool) -> Result<Rep
 /// Writes the report of a halted run into its folder. Answers with what went wrong: the journal has
 /// everything that it would say, so a report that can't be written is a pity and no fault.
 pub async fn write(store: &dyn Store, folder: &RunFolder, run: RunId) -> Option<String> {
-    let written = match make_if_short(store, run).await {
+    write_if_short(store, folder, run, MOST_EVENTS).await
+}
+
+async fn write_if_short(
+    store: &dyn Store,
+    folder: &RunFolder,
+    run: RunId,
+    most: u64,
+) -> Option<String> {
+    let written = match make_if_short(store, run, most).await {
         Ok(Some(report)) => folder
             .write_whole(&folder.report_markdown(), report.to_markdown().as_bytes())
             .and_then(|()| folder.write_whole(&folder.report_html(), report.to_html().as_bytes())),
@@ -65,8 +74,12 @@ pub async fn write(store: &dyn Store, folder: &RunFolder, run: RunId) -> Option<
 }
 
 /// None for a journal so long that whoever waits for the halt would notice.
-async fn make_if_short(store: &dyn Store, run: RunId) -> Result<Option<Report>, StoreError> {
-    if !store.event_list(run, MOST_EVENTS, 1).await?.is_empty() {
+async fn make_if_short(
+    store: &dyn Store,
+    run: RunId,
+    most: u64,
+) -> Result<Option<Report>, StoreError> {
+    if !store.event_list(run, most, 1).await?.is_empty() {
         return Ok(None);
     }
     let run = store.run_fetch(run).await?.ok_or(StoreError::NoRun(run))?;
@@ -107,3 +120,36 @@ fn about(run: &Run, policy_name: String) -> About {
 const PAGE: u32 = 4_096;
 /// About half a second of a halt.
 const MOST_EVENTS: u64 = 200_000;
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::document::Syntax;
+    use backstop_core::policy::Policy;
+    use backstop_store::{Home, Location};
+
+    use super::*;
+    use crate::unsupervised::{PinnedPolicy, begin, end};
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_long_journal_leaves_no_report_and_no_older_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let store = backstop_store::open(&Location::Embedded(home.clone())).await.unwrap();
+        let pinned = PinnedPolicy {
+            policy: Policy::load(b"", Syntax::Toml).unwrap().policy,
+            text: None,
+            name: "p.toml".to_owned(),
+            put_by: "ann".to_owned(),
+        };
+        let run = begin(&*store, &home, &pinned, &Launch::default()).await.unwrap();
+        let ended = end(&*store, &home, run, "ann".to_owned()).await.unwrap();
+        assert_eq!(ended.warnings, [""; 0]);
+        let files = [home.run(run).report_markdown(), home.run(run).report_html()];
+        assert!(files.iter().all(|file| file.exists()));
+        let said = write_if_short(&*store, &home.run(run), run, 2).await.unwrap();
+        assert!(said.contains(&format!("backstop report {run}")), "{said}");
+        assert!(files.iter().all(|file| !file.exists()));
+        assert_eq!(write_if_short(&*store, &home.run(run), run, 3).await, None);
+        assert!(files.iter().all(|file| file.exists()));
+    }
+}

@@ -30,7 +30,8 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
     for run in &old {
         let folder = opened.home.run(run.id);
-        let size = size_of(folder.path()) - kept_files(&folder).iter().map(|file| size_of(file)).sum::<u64>();
+        let size = size_of(folder.path())
+            - kept_files(&folder).iter().map(|file| size_of(file)).sum::<u64>();
         // A journal that is gone and logs that are gone: somebody was here before.
         if run.pruned && size == 0 {
             continue;

@@ -136,7 +136,7 @@ fn good_for(command: &str) -> &'static str {
         "resume" if has("--note") => "go on, with a hint",
         "resume" if has("--auto-resume") => "go on, by itself next time",
         "resume" => "go on where it was",
-        "report" => "all of it, to read or to send",
+        "report" => "the whole story",
         "show" => "figures and every limit",
         "logs" => "what it printed",
         "attach" => "watch it live",

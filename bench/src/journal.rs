@@ -170,7 +170,7 @@ fn count_waits(backstop: &Backstop) -> anyhow::Result<Waits> {
 pub fn commit(folder: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let commits = runtime.block_on(async {
-        let (store, lease) = store(folder).await?;
+        let (store, lease) = store(folder, "{}").await?;
         let journal = Journal::start(store, lease);
         for seq in 1..=COMMITS {
             journal.append(Entry { events: vec![event(seq)], ..Entry::default() });
@@ -182,11 +182,10 @@ pub fn commit(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A store with a run that can be written.
-pub async fn store(directory: &Path) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
+/// A store with a run that can be written, under this policy.
+pub async fn store(directory: &Path, policy: &str) -> anyhow::Result<(Arc<dyn Store>, Lease)> {
     let store = SqliteStore::open(&Home::new(directory)).await?;
-    // One that can be loaded: nothing is forbidden.
-    store.policy_put(&StoredPolicy { json: "{}".to_owned(), ..sample::policy() }).await?;
+    store.policy_put(&StoredPolicy { json: policy.to_owned(), ..sample::policy() }).await?;
     let run = sample::run(0);
     store.run_create(&run).await?;
     let lease = store.lease_acquire(run.id, &sample::holder(1), DAY, None).await?;

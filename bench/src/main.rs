@@ -15,6 +15,7 @@ mod loops;
 mod measure;
 mod ours;
 mod output;
+mod report;
 mod resuming;
 mod start;
 mod starting;

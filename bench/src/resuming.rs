@@ -22,7 +22,7 @@ pub fn run(disk: &Path) -> anyhow::Result<Vec<Target>> {
 
 async fn load(directory: &Path) -> anyhow::Result<Vec<Target>> {
     fs::create_dir_all(directory)?;
-    let (store, lease) = store(&directory.join("store")).await?;
+    let (store, lease) = store(&directory.join("store"), "{}").await?;
     let file = directory.join("journal.jsonl");
     fs::write(&file, write(&*store, &lease).await?)?;
     let mut times = [const { Vec::new() }; 3];

@@ -55,6 +55,13 @@ impl Backstop {
         }
     }
 
+    /// Any other command on the same store.
+    pub fn call(&self, verb: &str) -> Command {
+        let mut line = Command::new(&self.program);
+        line.arg(verb).arg("--store").arg(self.store()).current_dir(self.work());
+        line
+    }
+
     pub fn store(&self) -> PathBuf {
         self.place.join("store")
     }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 
 use crate::targets::Target;
-use crate::{idling, journal, loops, output, resuming, starting, stopping};
+use crate::{idling, journal, loops, output, report, resuming, starting, stopping};
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,6 +19,7 @@ pub enum Topic {
     Resuming,
     Idling,
     Starting,
+    Report,
 }
 
 /// Measures the topics, or all of them, and prints; the answer is whether all targets are reached.
@@ -37,6 +38,7 @@ pub fn run(program: &Path, disk: &Path, topics: &[Topic]) -> anyhow::Result<bool
             Topic::Resuming => resuming::run(&disk.0),
             Topic::Idling => idling::run(program, &disk.0),
             Topic::Starting => starting::run(program, &memory.0, &disk.0),
+            Topic::Report => report::run(program, &disk.0),
         };
         targets.extend(measured.with_context(|| format!("cannot measure {topic:?}"))?);
     }

@@ -20,7 +20,7 @@ enum Subject {
     Engine,
     /// A supervised run beside doing without: loops, output, stops, journal, memory
     Run {
-        /// Only these topics: loops, output, stopping, journal, resuming, idling, starting
+        /// Only these topics: loops, output, stopping, journal, resuming, idling, starting, report
         topics: Vec<String>,
     },
     /// The detector of repetition beside the rules of other tools, on recorded runs

@@ -1,6 +1,6 @@
 //! What the machine must have before the tests can start.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::bail;
 
@@ -16,7 +16,30 @@ pub fn check() -> anyhow::Result<()> {
             );
         }
     }
+    get_browser();
     Ok(())
+}
+
+/// Sees to a Chromium, with which a test renders reports. Without one that test says that it is left
+/// out: not every machine can have it.
+fn get_browser() {
+    if BROWSERS.iter().any(|browser| runs(browser)) {
+        return;
+    }
+    println!("there is no Chromium to render reports with; trying to install it");
+    let apt = |arguments: &[&str]| {
+        let run = Command::new("apt-get").args(arguments).stdin(Stdio::null()).output();
+        run.is_ok_and(|output| output.status.success())
+    };
+    let install = ["install", "-y", "--no-install-recommends", "chromium"];
+    // A fresh image has no list of packages yet.
+    if apt(&install) || (apt(&["update"]) && apt(&install)) {
+        return;
+    }
+    println!(
+        "it can't be installed, so that test will be left out\n\n\
+         hint: on Debian, as root: `apt-get install chromium`"
+    );
 }
 
 /// A program that the tests cannot do without.
@@ -38,6 +61,9 @@ const TOOLS: &[Tool] = &[
     },
     Tool { what: "git", program: "git", hint: "on Debian: `apt-get install git`" },
 ];
+
+/// The names that the test looks for.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 #[cfg(test)]
 mod tests {

@@ -466,6 +466,16 @@ impl Facts {
         &self.tests.failed
     }
 
+    /// Tokens used so far, without cache reads.
+    pub fn tokens(&self) -> u64 {
+        self.spent.tokens(false)
+    }
+
+    /// Money spent so far; none where nobody has told.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.spent.cost_known.then(|| self.spent.cost_usd())
+    }
+
     /// How many errors came in a row.
     pub fn consecutive_errors(&self) -> u64 {
         self.errors.consecutive

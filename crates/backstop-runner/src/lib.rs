@@ -9,6 +9,7 @@ pub mod chance;
 pub mod clock;
 pub mod dispatcher;
 pub mod drift;
+pub mod final_report;
 mod git;
 mod handoff;
 pub mod journalled;

@@ -13,6 +13,7 @@ use backstop_store::{
 };
 
 use crate::clock::wall_time;
+use crate::final_report;
 use crate::loading::{self, Loaded};
 use crate::tree::identity::{Life, life};
 
@@ -85,6 +86,9 @@ pub async fn finish_halt(store: &dyn Store, home: &Home, run: RunId) -> Result<R
             && folder.read_state().ok().flatten().as_ref() != Some(&stored)
         {
             let _the_store_has_it = folder.write_state(&stored);
+            let _the_journal_has_it = final_report::write(store, &folder, run).await;
+        } else if !folder.report_markdown().exists() {
+            let _the_journal_has_it = final_report::write(store, &folder, run).await;
         }
     }
     Ok(found)

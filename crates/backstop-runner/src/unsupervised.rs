@@ -24,6 +24,7 @@ use backstop_store::{Home, Run, Store, StoreError, StoredPolicy, Unsupervised};
 use serde_json::Value as Json;
 
 use crate::clock::wall_time;
+use crate::final_report;
 use crate::journalled;
 use crate::launch::Launch;
 use crate::proof::Proof;
@@ -176,7 +177,7 @@ pub async fn take_in(
     .await?;
     // Whoever reports a step waits for the answer, and the file waits for the disk twice.
     if ends || outcome.halted_now {
-        outcome.warnings.extend(state_file::replace(store, home, run).await?);
+        outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
     }
     telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
@@ -370,9 +371,23 @@ async fn write(
     act: impl FnOnce(&mut Session) -> Act + Send + 'static,
 ) -> Result<Outcome, UnsupervisedError> {
     let mut outcome = transact(store, run, act).await?;
-    outcome.warnings.extend(state_file::replace(store, home, run).await?);
+    outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
     telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
+}
+
+/// Writes `state.json`, and the report of a run that has just halted. Answers with what went wrong.
+async fn files(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    halted: bool,
+) -> Result<Vec<String>, StoreError> {
+    let mut warnings: Vec<_> = state_file::replace(store, home, run).await?.into_iter().collect();
+    if halted {
+        warnings.extend(final_report::write(store, &home.run(run), run).await);
+    }
+    Ok(warnings)
 }
 
 /// One immediate transaction.

@@ -108,6 +108,16 @@ impl RunFolder {
         self.path.join("tests.json")
     }
 
+    /// The run's report for people who read text, as of its last halt.
+    pub fn report_markdown(&self) -> PathBuf {
+        self.path.join("report.md")
+    }
+
+    /// The same as one page for a browser.
+    pub fn report_html(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
     /// Replaces a file of the run; whoever reads it finds the old or the new one.
     ///
     /// # Errors

@@ -26,8 +26,8 @@ pub use run::{ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
 pub use tests::TestsArguments;
 pub use views::{
-    AttachArguments, DoctorArguments, LogsArguments, LsArguments, PruneArguments, ShowArguments,
-    ShownStatus, StateForm,
+    AttachArguments, DoctorArguments, LogsArguments, LsArguments, PruneArguments, ReportArguments,
+    ReportForm, ShowArguments, ShownStatus, StateForm,
 };
 
 use hook::HOOK_EXAMPLES;
@@ -41,7 +41,8 @@ use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
 use tests::TESTS_EXAMPLES;
 use views::{
-    ATTACH_EXAMPLES, DOCTOR_EXAMPLES, LOGS_EXAMPLES, LS_EXAMPLES, PRUNE_EXAMPLES, SHOW_EXAMPLES,
+    ATTACH_EXAMPLES, DOCTOR_EXAMPLES, LOGS_EXAMPLES, LS_EXAMPLES, PRUNE_EXAMPLES, REPORT_EXAMPLES,
+    SHOW_EXAMPLES,
 };
 
 /// Runs an autonomous loop and knows when to stop it.
@@ -106,6 +107,9 @@ pub enum Command {
     /// Show a run: why it stopped, its figures, every limit
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
+    /// Tell the whole story of a run: what was asked, done and decided, and what is next
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArguments),
     /// Print what a run has printed
     #[command(after_help = LOGS_EXAMPLES)]
     Logs(LogsArguments),

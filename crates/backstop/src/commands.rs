@@ -27,6 +27,7 @@ mod raise;
 mod reasons;
 mod release;
 mod replay;
+mod report;
 mod resume;
 mod run;
 mod show;
@@ -50,6 +51,7 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Raise(arguments) => raise::run(&arguments, terminal),
         Command::Ls(arguments) => ls::run(&arguments, terminal),
         Command::Show(arguments) => show::run(&arguments, terminal),
+        Command::Report(arguments) => report::run(&arguments, terminal),
         Command::Logs(arguments) => logs::run(&arguments, terminal),
         Command::Attach(arguments) => attach::run(&arguments, terminal),
         Command::Doctor(arguments) => doctor::run(&arguments, terminal),

@@ -126,6 +126,7 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
 
       ran        3 iterations · 5m active
       spent      $3 of $20 · 3k tokens
+      report     backstop report 4K7Q2M9X
 
       next       backstop doctor 4K7Q2M9X              why, with the evidence
                  backstop resume 4K7Q2M9X --note "…"   go on, with a hint

@@ -12,7 +12,7 @@ use backstop_core::verdict::Verdict;
 use super::{Dispatcher, Order, RunError};
 use crate::report::{Ended, Remark};
 use crate::tree::Signal;
-use crate::{keep, log_file};
+use crate::{final_report, keep, log_file};
 
 /// How a run halted.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,9 @@ impl Dispatcher {
         self.journal.flush().await.map_err(RunError::Store)?;
         if let Err(error) = self.folder.write_state(&state) {
             self.remark(&Remark::Warning(format!("can't write state.json: {error}")));
+        }
+        if let Some(text) = final_report::write(&*self.store, &self.folder, self.run).await {
+            self.remark(&Remark::Warning(text));
         }
         self.tell_halt(&decision, status).await?;
         self.log(&state);

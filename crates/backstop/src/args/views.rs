@@ -89,6 +89,33 @@ pub struct LogsArguments {
     pub store: StoreArguments,
 }
 
+/// Flags of `backstop report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// The run: its name, the beginning of it, or `latest`
+    #[arg(default_value = "latest", hide_default_value = true)]
+    pub run: String,
+    /// The form: md, html or json [default: that of the output file's name, else md]
+    #[arg(long, value_name = "FORM", hide_possible_values = true)]
+    pub format: Option<ReportForm>,
+    /// Write it to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportForm {
+    /// Markdown, which reads well as it is
+    Md,
+    /// One page with charts, without scripts
+    Html,
+    /// An object for programs
+    Json,
+}
+
 /// Flags of `backstop doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
@@ -158,6 +185,14 @@ Examples:
   backstop logs 4K7Q2M9X -f
   backstop logs 4K7Q2M9X --iteration 3
   backstop logs --raw > output.bin";
+
+pub const REPORT_EXAMPLES: &str = "\
+Every halt leaves report.md and report.html in the run's folder.
+
+Examples:
+  backstop report                                     the latest run of this directory
+  backstop report 4K7Q2M9X --output report.html
+  backstop report 4K7Q2M9X --format json | jq .done.tests.fixed";
 
 pub const DOCTOR_EXAMPLES: &str = "\
 Exits 0, or 74 if the store is damaged or can't be written.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
@@ -30,7 +30,8 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
     for run in &old {
         let folder = opened.home.run(run.id);
-        let size = size_of(folder.path()) - size_of(&folder.state_file());
+        let size = size_of(folder.path())
+            - kept_files(&folder).iter().map(|file| size_of(file)).sum::<u64>();
         // A journal that is gone and logs that are gone: somebody was here before.
         if run.pruned && size == 0 {
             continue;
@@ -73,7 +74,12 @@ fn old_runs(opened: &Opened, before: Timestamp) -> Result<Vec<Run>, Error> {
     Ok(halted.into_iter().filter(|run| run.updated_at < before).collect())
 }
 
-/// Removes everything of a run but its `state.json`.
+/// What tells of the run itself, and stays.
+fn kept_files(folder: &RunFolder) -> [PathBuf; 3] {
+    [folder.state_file(), folder.report_markdown(), folder.report_html()]
+}
+
+/// Removes everything of a run but its `state.json` and its report.
 fn remove_files(folder: &RunFolder) -> Result<(), Error> {
     let entries = match fs::read_dir(folder.path()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -81,7 +87,7 @@ fn remove_files(folder: &RunFolder) -> Result<(), Error> {
     };
     for entry in entries {
         let entry = entry?;
-        if entry.path() == folder.state_file() {
+        if kept_files(folder).contains(&entry.path()) {
             continue;
         }
         // A link is removed itself, not what it leads to.

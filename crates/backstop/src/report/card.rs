@@ -6,8 +6,8 @@ use std::time::Duration;
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::reason::Values;
-use backstop_core::state::{self, RunState, RunStatus, StopReason};
+use backstop_core::state::{RunState, RunStatus};
+use backstop_report::{NextCommand, Standing};
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -68,64 +68,13 @@ impl Card<'_> {
 
     /// What happened, and the first thing to know about it.
     fn why(&self) -> String {
-        if self.interrupted {
-            return wrapped(
-                "Its supervisor is gone and halted nothing: killed, or the machine went down. \
-                 Everything that was journalled is kept.",
-                INDENT,
-            );
-        }
-        let Some(reason) = &self.state.stop_reason else { return String::new() };
-        let words = match self.unmetered() {
-            true => format!(
-                "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
-                 or go on without this limit.",
-                reason.message.trim_end_matches('.')
-            ),
-            false => self.sentences(reason),
-        };
-        wrapped(&harmless(&words), INDENT)
+        let words = self.standing().why();
+        if words.is_empty() { words } else { wrapped(&harmless(&words), INDENT) }
     }
 
-    /// Whether it is not the limit that was reached, but nobody can tell how far it is.
-    fn unmetered(&self) -> bool {
-        let Some(decision) = self.decision.filter(|_| self.state.stop_reason.is_some()) else {
-            return false;
-        };
-        let winner = decision.rule.as_ref().map(|rule| rule.index);
-        let is_meter = winner.is_some_and(|index| {
-            let when = self.engine.condition(index);
-            matches!(when, Condition::MaxCost(_) | Condition::MaxTokens(_))
-        });
-        is_meter && decision.unknown.iter().any(|rule| Some(rule.rule) == winner)
-    }
-
-    /// The message, and what the diagnosis adds to it in two sentences.
-    fn sentences(&self, reason: &StopReason) -> String {
-        let message = reason.message.trim().trim_end_matches('.');
-        if self.state.run_status == RunStatus::Completed {
-            return format!("{message}.");
-        }
-        let values = self.values();
-        let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
-        let says_the_same = |sentence: &str| {
-            let has_figures = figures
-                .iter()
-                .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
-            has_figures || (!message.is_empty() && sentence.contains(message))
-        };
-        let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
-        let added = added.filter(|sentence| !says_the_same(sentence)).take(2);
-        let said = (!message.is_empty()).then(|| format!("{message}."));
-        said.iter().map(String::as_str).chain(added).collect::<Vec<_>>().join(" ")
-    }
-
-    /// What is known of the run, to be filled into texts.
-    fn values(&self) -> Values {
-        match self.decision {
-            Some(decision) => state::values(self.state.run_id, decision, self.engine),
-            None => Values::new(),
-        }
+    fn standing(&self) -> Standing<'_> {
+        let Self { state, decision, engine, interrupted, .. } = *self;
+        Standing { state, decision, engine, interrupted }
     }
 
     fn figures(&self, colour: bool) -> String {
@@ -136,9 +85,18 @@ impl Card<'_> {
             ("units", self.units()),
             ("verified", self.verification.map(harmless)),
             ("kept", self.kept.map(harmless)),
+            ("report", self.report()),
         ];
         let row = |(name, text): (&str, Option<String>)| text.map(|text| row(name, &text, colour));
         rows.into_iter().filter_map(row).collect()
+    }
+
+    /// How to get the report that every halt leaves, unless the next commands say so.
+    fn report(&self) -> Option<String> {
+        self.state.stop_reason.as_ref()?;
+        let command = format!("backstop report {}", short(self.state.run_id));
+        let next = self.standing().next_commands();
+        next.iter().all(|next| next.command != command).then_some(command)
     }
 
     fn ran(&self) -> String {
@@ -219,63 +177,26 @@ impl Card<'_> {
 
     /// The next commands, each with what it is good for.
     fn next(&self, colour: bool) -> String {
-        let commands = self.commands();
+        let commands = self.standing().next_commands();
         // The words stand below each other, beside those commands that leave them room.
-        let fits = |command: &&String| {
-            ROW + command.width() + GAP.width() + good_for(command).width() <= WIDTH
+        let fits = |next: &&NextCommand| {
+            ROW + next.command.width() + GAP.width() + next.good_for.width() <= WIDTH
         };
-        let widest = commands.iter().filter(fits).map(|command| command.width()).max().unwrap_or(0);
+        let widths = commands.iter().filter(fits).map(|next| next.command.width());
+        let widest = widths.max().unwrap_or(0);
         let mut text = String::new();
-        for (position, command) in commands.iter().enumerate() {
+        for (position, NextCommand { command, good_for }) in commands.iter().enumerate() {
             let name = if position == 0 { "next" } else { "" };
             let name = painted(&columns(name, ROW - INDENT.len()), Style::new().dimmed(), colour);
-            let words = good_for(command);
             let room = WIDTH.saturating_sub(ROW + widest + GAP.width());
-            let line = match command.width() <= widest && words.width() <= room {
-                true => format!("{}{GAP}{words}", columns(command, widest)),
+            let line = match command.width() <= widest && good_for.width() <= room {
+                true => format!("{}{GAP}{good_for}", columns(command, widest)),
                 // A command that is cut or folded can't be copied.
                 false => command.clone(),
             };
             let _ = writeln!(text, "{INDENT}{name}{}", line.trim_end());
         }
         text
-    }
-
-    fn commands(&self) -> Vec<String> {
-        let run = short(self.state.run_id);
-        let mut commands = Vec::new();
-        if let Some(reason) = &self.state.stop_reason {
-            let reason = self.engine.policy().reason(&reason.code);
-            commands = reason.next_commands(&self.values().with("run", &run));
-            commands.retain(|command| is_there(command));
-            if self.unmetered() {
-                commands.retain(|command| !command.contains(" --raise "));
-                commands.insert(0, format!("backstop resume {run} --unmetered allow"));
-            }
-        }
-        let lets_go = |command: &String| {
-            let verb = command.split_whitespace().nth(1);
-            matches!(verb, Some("resume" | "release" | "answer"))
-        };
-        if self.state.run_status == RunStatus::Held && !commands.iter().any(lets_go) {
-            commands.insert(0, format!("backstop resume {run}"));
-        }
-        let usual: &[&str] = match (self.state.run_status, self.interrupted) {
-            (_, true) => &["resume", "doctor", "logs"],
-            (RunStatus::Running | RunStatus::Paused, false) => &["attach", "stop", "show"],
-            (RunStatus::Completed, false) => &["show", "logs"],
-            _ => &["doctor", "resume", "logs"],
-        };
-        let resumes = commands.iter().any(|command| command.starts_with("backstop resume "));
-        for verb in usual {
-            let command = format!("backstop {verb} {run}");
-            let is_there = commands.contains(&command) || (*verb == "resume" && resumes);
-            if commands.len() < MOST_COMMANDS && !is_there {
-                commands.push(command);
-            }
-        }
-        commands.truncate(MOST_COMMANDS);
-        commands
     }
 }
 
@@ -306,36 +227,7 @@ fn row(name: &str, text: &str, colour: bool) -> String {
     plain.replacen(name, &painted(name, Style::new().dimmed(), colour), 1)
 }
 
-/// Whether a command can be given: reasons also name those that are still to come.
-fn is_there(command: &str) -> bool {
-    let verb = command.split_whitespace().nth(1).unwrap_or("");
-    !TO_COME.contains(&verb)
-}
-
-fn good_for(command: &str) -> &'static str {
-    let has = |words: &str| command.contains(words);
-    match command.split_whitespace().nth(1).unwrap_or("") {
-        "doctor" => "why, with the evidence",
-        "resume" if has("--raise") => "go on, with more room",
-        "resume" if has("--note") => "go on, with a hint",
-        "resume" if has("--auto-resume") => "go on, by itself next time",
-        "resume" => "go on where it was",
-        "show" => "figures and every limit",
-        "logs" => "what it printed",
-        "answer" => "answer its question",
-        "release" => "let it go",
-        "attach" => "watch it live",
-        "stop" => "end it",
-        "replay" => "what another policy would have done",
-        "policy" if has("explain") => "every rule in plain words",
-        "policy" if has("apply") => "put an edited policy in force",
-        _ => "",
-    }
-}
-
 const INDENT: &str = "  ";
 const GAP: &str = "   ";
 /// Where the text of a row begins.
 const ROW: usize = 13;
-const MOST_COMMANDS: usize = 3;
-const TO_COME: [&str; 1] = ["report"];

@@ -1,0 +1,153 @@
+//! Where a run stands, in words: why, and what to do next. The stop card and every report say the
+//! same.
+
+use backstop_core::condition::Condition;
+use backstop_core::decision::Decision;
+use backstop_core::engine::Engine;
+use backstop_core::reason::Values;
+use backstop_core::state::{self, RunState, RunStatus, StopReason};
+use serde::Serialize;
+
+use crate::figures::short;
+
+/// A run as it was left, or as it goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    pub state: &'a RunState,
+    /// What halted it, where it is at hand: it fills in the figures of the next commands.
+    pub decision: Option<&'a Decision>,
+    pub engine: &'a Engine,
+    /// Its supervisor is gone and nobody halted it.
+    pub interrupted: bool,
+}
+
+/// A command that makes sense now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextCommand {
+    pub command: String,
+    /// What it is good for, in a few words; empty where it speaks for itself.
+    pub good_for: &'static str,
+}
+
+impl Standing<'_> {
+    /// What happened, and the first thing to know about it; nothing while the run goes on.
+    pub fn why(&self) -> String {
+        if self.interrupted {
+            return "Its supervisor is gone and halted nothing: killed, or the machine went down. \
+                    Everything that was journalled is kept."
+                .to_owned();
+        }
+        let Some(reason) = &self.state.stop_reason else { return String::new() };
+        match self.unmetered() {
+            true => format!(
+                "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
+                 or go on without this limit.",
+                reason.message.trim_end_matches('.')
+            ),
+            false => self.sentences(reason),
+        }
+    }
+
+    /// At most three commands, the most helpful first.
+    pub fn next_commands(&self) -> Vec<NextCommand> {
+        let run = short(self.state.run_id);
+        let mut commands = Vec::new();
+        if let Some(reason) = &self.state.stop_reason {
+            let reason = self.engine.policy().reason(&reason.code);
+            commands = reason.next_commands(&self.values().with("run", &run));
+            if self.unmetered() {
+                commands.retain(|command| !command.contains(" --raise "));
+                commands.insert(0, format!("backstop resume {run} --unmetered allow"));
+            }
+        }
+        let lets_go = |command: &String| {
+            let verb = command.split_whitespace().nth(1);
+            matches!(verb, Some("resume" | "release" | "answer"))
+        };
+        if self.state.run_status == RunStatus::Held && !commands.iter().any(lets_go) {
+            commands.insert(0, format!("backstop resume {run}"));
+        }
+        let usual: &[&str] = match (self.state.run_status, self.interrupted) {
+            (_, true) => &["resume", "doctor", "logs"],
+            (RunStatus::Running | RunStatus::Paused, false) => &["attach", "stop", "show"],
+            (RunStatus::Completed, false) => &["report", "show", "logs"],
+            _ => &["doctor", "resume", "logs"],
+        };
+        let resumes = commands.iter().any(|command| command.starts_with("backstop resume "));
+        for verb in usual {
+            let command = format!("backstop {verb} {run}");
+            let is_there = commands.contains(&command) || (*verb == "resume" && resumes);
+            if commands.len() < MOST_COMMANDS && !is_there {
+                commands.push(command);
+            }
+        }
+        commands.truncate(MOST_COMMANDS);
+        let offered = |command: String| NextCommand { good_for: good_for(&command), command };
+        commands.into_iter().map(offered).collect()
+    }
+
+    /// Whether it is not the limit that was reached, but nobody can tell how far it is.
+    pub(crate) fn unmetered(&self) -> bool {
+        let Some(decision) = self.decision.filter(|_| self.state.stop_reason.is_some()) else {
+            return false;
+        };
+        let winner = decision.rule.as_ref().map(|rule| rule.index);
+        let is_meter = winner.is_some_and(|index| {
+            let when = self.engine.condition(index);
+            matches!(when, Condition::MaxCost(_) | Condition::MaxTokens(_))
+        });
+        is_meter && decision.unknown.iter().any(|rule| Some(rule.rule) == winner)
+    }
+
+    /// The message, and what the diagnosis adds to it in two sentences.
+    fn sentences(&self, reason: &StopReason) -> String {
+        let message = reason.message.trim().trim_end_matches('.');
+        if self.state.run_status == RunStatus::Completed {
+            return format!("{message}.");
+        }
+        let values = self.values();
+        let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
+        let says_the_same = |sentence: &str| {
+            let has_figures = figures
+                .iter()
+                .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
+            has_figures || (!message.is_empty() && sentence.contains(message))
+        };
+        let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
+        let added = added.filter(|sentence| !says_the_same(sentence)).take(2);
+        let said = (!message.is_empty()).then(|| format!("{message}."));
+        said.iter().map(String::as_str).chain(added).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is known of the run, to be filled into texts.
+    fn values(&self) -> Values {
+        match self.decision {
+            Some(decision) => state::values(self.state.run_id, decision, self.engine),
+            None => Values::new(),
+        }
+    }
+}
+
+fn good_for(command: &str) -> &'static str {
+    let has = |words: &str| command.contains(words);
+    match command.split_whitespace().nth(1).unwrap_or("") {
+        "doctor" => "why, with the evidence",
+        "resume" if has("--raise") => "go on, with more room",
+        "resume" if has("--note") => "go on, with a hint",
+        "resume" if has("--auto-resume") => "go on, by itself next time",
+        "resume" => "go on where it was",
+        "report" => "the whole story",
+        "show" => "figures and every limit",
+        "logs" => "what it printed",
+        "answer" => "answer its question",
+        "release" => "let it go",
+        "attach" => "watch it live",
+        "stop" => "end it",
+        "replay" => "what another policy would have done",
+        "policy" if has("explain") => "every rule in plain words",
+        "policy" if has("apply") => "put an edited policy in force",
+        _ => "",
+    }
+}
+
+const MOST_COMMANDS: usize = 3;

@@ -34,7 +34,7 @@ pub(super) struct Work {
     rate_limits: u64,
     recoveries: BTreeMap<&'static str, u64>,
     questions: Bounded<Question>,
-    guards: Vec<(GuardSeen, Vec<String>)>,
+    guards: Vec<GuardSeen>,
     verification: Option<Verified>,
     reviews: Option<Reviews>,
     refused_claims: u64,
@@ -74,7 +74,7 @@ impl Work {
                 self.failed_actions += u64::from(action.failed);
             }
             EventKind::Progress(progress) => self.progress(&progress, at),
-            EventKind::Unit(unit) => self.unit(unit),
+            EventKind::Unit(unit) => self.unit(&unit),
             EventKind::ErrorSeen(error) => self.error(&error, at),
             EventKind::Worker(worker) if worker.status == WorkerStatus::RateLimited => {
                 self.rate_limits += 1;
@@ -131,7 +131,7 @@ impl Work {
             progress: self.progress,
             commits: self.commits.into_kept(),
             kept: self.kept.into_kept(),
-            units: (numbers.total_units > 0).then(|| Units {
+            units: (numbers.total_units > 0).then_some(Units {
                 total: numbers.total_units,
                 approved: numbers.units_approved,
                 rejected: numbers.units_rejected,
@@ -145,11 +145,7 @@ impl Work {
             waits: Waits { count: self.rate_limits, total_ms: millis(facts.waited()) },
             recoveries: self.recoveries,
             questions: self.questions.into_kept(),
-            guards: self
-                .guards
-                .into_iter()
-                .map(|(guard, files)| with_files(guard, files))
-                .collect(),
+            guards: self.guards,
             verification: self.verification,
             reviews: self.reviews,
             refused_claims: self.refused_claims,
@@ -166,7 +162,7 @@ impl Work {
         }
     }
 
-    fn unit(&mut self, unit: Unit) {
+    fn unit(&mut self, unit: &Unit) {
         let attempts = unit.attempts.unwrap_or(1);
         let unsuccessful = matches!(unit.status, UnitStatus::Rejected | UnitStatus::Failed);
         let name = cut(&unit.id, LONGEST_NAME);
@@ -214,21 +210,21 @@ impl Work {
     }
 
     fn guard(&mut self, guard: Guard) {
-        let place = self.guards.iter().position(|(seen, _)| seen.kind == guard.kind);
+        let place = self.guards.iter().position(|seen| seen.kind == guard.kind);
         let place = place.unwrap_or_else(|| {
             let files = Kept::first_of(Vec::new(), 0);
-            self.guards.push((GuardSeen { kind: guard.kind, count: 0, files }, Vec::new()));
+            self.guards.push(GuardSeen { kind: guard.kind, count: 0, files });
             self.guards.len() - 1
         });
-        let (seen, files) = &mut self.guards[place];
+        let seen = &mut self.guards[place];
         seen.count += 1;
         for file in guard.files {
             let file = cut(&file, LONGEST_NAME);
-            if files.contains(&file) {
+            if seen.files.entries.contains(&file) {
                 continue;
             }
-            match files.len() < MOST_SHOWN {
-                true => files.push(file),
+            match seen.files.entries.len() < MOST_SHOWN {
+                true => seen.files.entries.push(file),
                 false => seen.files.left_out += 1,
             }
         }
@@ -281,11 +277,6 @@ pub(super) fn raise_in_words(raised: &Raised) -> String {
     let by = if raised.by.is_empty() { String::new() } else { format!(" by {}", raised.by) };
     let why = if raised.why.is_empty() { String::new() } else { format!(": {}", raised.why) };
     cut(&format!("{} raised to {value}{by}{why}", raised.limit), LONGEST)
-}
-
-fn with_files(guard: GuardSeen, files: Vec<String>) -> GuardSeen {
-    let left_out = guard.files.left_out;
-    GuardSeen { files: Kept { left_out, ..Kept::first_of(files, MOST_SHOWN) }, ..guard }
 }
 
 /// The gravest first.

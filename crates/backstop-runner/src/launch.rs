@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use backstop_core::policy::Lifted;
 use serde::{Deserialize, Serialize};
 
 /// What `run` was told that is not in the policy. Kept with the run for `resume`.
@@ -28,6 +29,9 @@ pub struct Launch {
     /// The command is told to export its telemetry to the run.
     #[serde(default)]
     pub telemetry: bool,
+    /// Guards that are lifted for this run.
+    #[serde(default)]
+    pub lifted: Lifted,
 }
 
 /// What every iteration reads.

@@ -9,6 +9,7 @@ pub mod chance;
 pub mod clock;
 pub mod dispatcher;
 mod git;
+mod guards;
 pub mod journalled;
 pub mod keep;
 pub mod launch;

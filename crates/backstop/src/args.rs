@@ -17,7 +17,7 @@ pub use hook::{HookArguments, HookCommand, HookInstallArguments};
 pub use operate::{ApplyArguments, PauseArguments, RaiseArguments, StopArguments};
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
-pub use run::{ResumeArguments, RunArguments, ViewFlags};
+pub use run::{GuardFlags, ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
 pub use tests::TestsArguments;
 pub use views::{

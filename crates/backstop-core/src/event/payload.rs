@@ -573,4 +573,10 @@ pub enum Note {
     PolicyApplied,
     /// The state of the work was kept.
     Kept,
+    /// A guard was lifted for this run.
+    GuardLifted,
+    /// Files that violated a guard were put back.
+    Reverted,
+    /// A guard could not be checked.
+    Unguarded,
 }

@@ -306,9 +306,11 @@ impl Dispatcher {
             self.note_pretence(&summary, speaks);
         }
         self.look_around().await?;
+        self.check_guards_after_iteration(current.number).await;
         let proven = self.verify().await?;
         self.take(finished);
-        Ok(self.judge(proven))
+        let decision = self.judge(proven);
+        Ok(self.held_unless_guarded(decision))
     }
 
     /// An agent that exits with 0 and says that it failed, or says nothing where it always has a
@@ -345,9 +347,11 @@ impl Dispatcher {
 
     /// Before an iteration: what is there now is none of its doing.
     async fn take_baseline(&mut self) {
-        self.has_baseline = self.progress_is_read || self.engine.facts().consecutive_errors() > 0;
+        self.has_baseline = self.progress_is_read
+            || self.engine.facts().consecutive_errors() > 0
+            || self.guards_changes();
         if self.has_baseline {
-            let told = self.progress.baseline().await;
+            let told = self.progress.baseline_after(self.is_undisturbed()).await;
             self.take_all(told);
             self.warn_of(|run| run.progress.warnings());
         }

@@ -27,8 +27,8 @@ impl Dispatcher {
     /// Decides, and refuses claims that were not proven. The decision is journalled.
     pub(super) fn judge(&mut self, proven: Option<VerificationOutcome>) -> Decision {
         let mut decision = self.engine.poll_decision(self.clock.now());
-        while let Some(rule) = unproven(self.engine.policy(), &decision, proven) {
-            let detail = format!("{}: the verification did not pass", decision.message);
+        while let Some((rule, why)) = self.refusal(&decision, proven) {
+            let detail = format!("{}: {why}", decision.message);
             self.note(Note::ClaimRefused, detail);
             self.engine.refuse_claim(rule);
             decision = self.engine.poll_decision(self.clock.now());
@@ -39,6 +39,17 @@ impl Dispatcher {
         }
         self.record(&decision);
         decision
+    }
+
+    /// The rule whose claim must be refused, and why.
+    fn refusal(
+        &self,
+        decision: &Decision,
+        proven: Option<VerificationOutcome>,
+    ) -> Option<(usize, &'static str)> {
+        let spoilt = || self.spoilt(decision).map(|rule| (rule, "a protected file has changed"));
+        let unproven = unproven(self.engine.policy(), decision, proven);
+        unproven.map(|rule| (rule, "the verification did not pass")).or_else(spoilt)
     }
 
     /// A limit that only a preset set and that nobody measures is worth one line.

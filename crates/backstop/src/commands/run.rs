@@ -2,6 +2,7 @@
 
 mod dry_run;
 mod flags;
+mod guards;
 pub mod supervise;
 
 use std::path::PathBuf;
@@ -39,10 +40,11 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
 
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
     let flags = flags::layer(arguments)?;
-    let source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
     backstop_adapters::usable(&source.policy)
         .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
     let cwd = std::env::current_dir().map_err(Error::Write)?;
+    let lifted = guards::lifted(arguments.guards, &mut source, terminal);
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
     let launch = Launch {
         command: arguments.command.clone(),
@@ -54,6 +56,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         stdin,
         raw: arguments.raw,
         telemetry: arguments.telemetry,
+        lifted,
     };
     let policy_name = match flags.count {
         0 => source.name,
@@ -139,7 +142,6 @@ fn policy_of(
 fn not_acted_on(policy: &Policy) -> Vec<String> {
     let settings = &policy.settings;
     [
-        ("guards", settings.guards.is_some()),
         ("review", settings.review.is_some()),
         ("drift", settings.drift.is_some()),
         ("notify", settings.notify.is_some()),

@@ -112,10 +112,15 @@ impl Human {
             Note::Refused => "refused what the command sent:",
             Note::ClaimRefused => "not done yet:",
             Note::PolicyApplied => "another policy is in force:",
+            Note::GuardLifted => "guard lifted for this run:",
+            Note::Reverted => "put back:",
+            Note::Unguarded => "the guards could not be checked:",
         };
         let text = format!("{words} {}", noted.detail);
         match noted.what {
-            Note::Unkillable | Note::Leaked | Note::Refused => self.warning(&text),
+            Note::Unkillable | Note::Leaked | Note::Refused | Note::Unguarded => {
+                self.warning(&text)
+            }
             _ => self.line(&text),
         }
     }

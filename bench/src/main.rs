@@ -7,6 +7,7 @@ mod cel_programs;
 mod detect;
 mod engine;
 mod figures;
+mod guards;
 mod idling;
 mod ifs;
 mod journal;
@@ -60,6 +61,15 @@ enum Subject {
     Detect,
     /// The adapter of an agent's stream beside a JSON parser; exits 1 if a target is missed
     Adapters,
+    /// Guards and progress beside `git status`; exits 1 if a target is missed
+    Guards {
+        /// The program that is measured, built for release
+        #[arg(long)]
+        backstop: PathBuf,
+        /// A folder on the disk that is measured
+        #[arg(long)]
+        disk: PathBuf,
+    },
     /// Any program in a session of its own
     #[command(hide = true)]
     Alone {
@@ -98,6 +108,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::Run { backstop, disk, topics } => supervision::run(&backstop, &disk, &topics)?,
         Subject::Detect => detect::run()?,
         Subject::Adapters => adapters::run()?,
+        Subject::Guards { backstop, disk } => guards::run(&backstop, &disk)?,
         Subject::ReadStream => done(adapters::read_stream())?,
         Subject::Alone { command } => done(supervised::become_alone(&command))?,
         Subject::WriteLines => done(output::write_lines())?,

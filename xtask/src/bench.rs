@@ -27,6 +27,8 @@ enum Subject {
     Detect,
     /// The adapter of an agent's stream beside a JSON parser: speed and memory
     Adapters,
+    /// Guards and progress beside `git status`, on a repository of 100,000 files
+    Guards,
 }
 
 /// Builds what is measured, runs the comparison, and ends with its exit code.
@@ -36,6 +38,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
         Subject::Run { topics } => measure(workspace, "run", topics),
         Subject::Detect => compare(workspace, &comparison("detect")),
         Subject::Adapters => compare(workspace, &comparison("adapters")),
+        Subject::Guards => measure(workspace, "guards", &[]),
     }
 }
 
@@ -51,7 +54,7 @@ fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::R
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
     let mut line = comparison(subject).argument("--backstop").argument(program);
-    if subject == "run" {
+    if subject != "engine" {
         line = line.argument("--disk").argument(metadata.target_directory);
     }
     for topic in topics {

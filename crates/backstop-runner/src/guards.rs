@@ -30,11 +30,13 @@ pub(crate) struct Guards {
     pub(crate) unchecked: Option<String>,
     /// Why nobody can tell what changes.
     pub(crate) blind: Option<String>,
+    /// Files were put back since the last look.
+    pub(crate) has_reverted: bool,
 }
 
 impl Guards {
     pub(crate) fn new(protected: Protected, blind: Option<String>) -> Self {
-        Self { protected, spoilt: BTreeSet::new(), unchecked: None, blind }
+        Self { protected, spoilt: BTreeSet::new(), unchecked: None, blind, has_reverted: false }
     }
 }
 

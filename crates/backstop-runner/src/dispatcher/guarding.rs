@@ -1,8 +1,10 @@
 //! When guards are checked, and what becomes of a run that violates one.
 
+use std::io;
+
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
-use backstop_core::event::{GuardKind, Note};
+use backstop_core::event::{Event, EventKind, GuardKind, Note};
 use backstop_core::glob::Glob;
 use backstop_core::policy::{GuardSettings, Lifted, Policy};
 use backstop_core::verdict::Verdict;
@@ -65,20 +67,14 @@ impl Dispatcher {
                 Err(error) => self.unguarded(format!("other runs: {error}")),
             }
         }
-        let globs = protected_globs(&settings);
-        if is_new && !globs.is_empty() {
-            if let Err(error) = self.guards.protected.begin(globs, settings.reverts()).await {
-                self.unguarded(format!("protected files: {error}"));
-            }
-        } else {
-            let changed = self.spoilt_files(&settings).await;
-            self.take_all(guards::events(protected_files(&changed)));
-        }
+        let changed = self.spoilt_files(&settings).await;
+        self.take_all(guards::events(protected_files(&changed)));
     }
 
     /// After an iteration: what it changed, and whether it was allowed to.
     pub(super) async fn check_guards_after_iteration(&mut self, number: u64) {
         self.guards.unchecked = None;
+        self.guards.has_reverted = false;
         let Some(settings) = self.guard_settings() else { return };
         let mut violations = Vec::new();
         if settings.watches_changes() {
@@ -140,7 +136,7 @@ impl Dispatcher {
             || settings.notify.as_ref().is_some_and(|notify| notify.command.is_some());
         let runs_scripts =
             || policy.asked().into_iter().any(|asked| matches!(asked, Condition::CustomScript(_)));
-        !runs_commands && !runs_scripts()
+        !runs_commands && !self.guards.has_reverted && !runs_scripts()
     }
 
     fn guard_settings(&self) -> Option<GuardSettings> {
@@ -198,7 +194,16 @@ impl Dispatcher {
             self.guards.spoilt.clear();
             return Vec::new();
         }
-        match self.guards.protected.changed(globs, settings.reverts()).await {
+        if !self.guards.protected.is_known() && self.has_nothing_to_lose().await {
+            let begun = self.guards.protected.begin(globs, settings.reverts()).await;
+            return self.taken_for_spoilt(begun.map(|()| Vec::new()));
+        }
+        let changed = self.guards.protected.changed(globs, settings.reverts()).await;
+        self.taken_for_spoilt(changed)
+    }
+
+    fn taken_for_spoilt(&mut self, changed: io::Result<Vec<Vec<u8>>>) -> Vec<Vec<u8>> {
+        match changed {
             Ok(changed) => {
                 self.guards.spoilt = changed.iter().cloned().collect();
                 changed
@@ -208,6 +213,25 @@ impl Dispatcher {
                 Vec::new()
             }
         }
+    }
+
+    /// Whether nobody has written down yet what the protected files are: nothing has run so far, or
+    /// the policy that the run began with protected none. Else the record was lost, and that is no
+    /// reason to take what is there now for what was.
+    async fn has_nothing_to_lose(&self) -> bool {
+        if self.engine.facts().iterations() == 0 {
+            return true;
+        }
+        let first =
+            self.store.event_list(self.run, 0, 1).await.ok().and_then(|mut first| first.pop());
+        let first = first.and_then(|stored| Event::from_json(stored.body.as_bytes()).ok());
+        let Some(EventKind::RunStarted(started)) = first.map(|event| event.kind) else {
+            return false;
+        };
+        let stored = self.store.policy_fetch(&started.policy_hash).await.ok().flatten();
+        let policy = stored.and_then(|stored| crate::loading::policy(&stored).ok());
+        let guards = policy.map(|policy| policy.settings.guards);
+        guards.is_some_and(|guards| guards.is_none_or(|guards| protected_globs(&guards).is_empty()))
     }
 
     fn unguarded(&mut self, why: String) {
@@ -244,6 +268,7 @@ impl Dispatcher {
             })),
         }
         if !all.files.is_empty() {
+            self.guards.has_reverted = true;
             let names: Vec<_> = all
                 .files
                 .iter()

@@ -69,6 +69,11 @@ impl Protected {
         self.keep(Prints { globs: texts(globs), files }, copies).await
     }
 
+    /// Whether it is known what the files were.
+    pub(crate) fn is_known(&self) -> bool {
+        self.first.is_some() || self.file().exists()
+    }
+
     /// The files that are not what they were: changed, gone, replaced or new.
     ///
     /// # Errors

@@ -169,16 +169,15 @@ pub struct TimeFlags {
 
 /// Guards that are lifted for one run.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Guards lifted for this run")]
 pub struct GuardFlags {
     /// Start although the work tree is not clean
-    #[arg(long)]
+    #[arg(long, help_heading = "Guards lifted for this run")]
     pub allow_dirty: bool,
     /// Let lock files of package managers change
-    #[arg(long, visible_alias = "allow-deps")]
+    #[arg(long, visible_alias = "allow-deps", help_heading = "Guards lifted for this run")]
     pub allow_lockfiles: bool,
     /// Start although another run claims the same files
-    #[arg(long)]
+    #[arg(long, help_heading = "Guards lifted for this run")]
     pub force_parallel: bool,
 }
 

@@ -106,6 +106,10 @@ impl Repository {
         &self.top
     }
 
+    fn index_stamp(&self) -> Option<Stamp> {
+        Stamp::of(&self.index).ok()
+    }
+
     /// A path from the top of the work tree as it is seen from the directory.
     pub(crate) fn seen_from_here(&self, path: &[u8]) -> Vec<u8> {
         use std::os::unix::ffi::OsStrExt;
@@ -279,25 +283,28 @@ enum Stamp {
     Present { modified: SystemTime, bytes: u64, inode: u64 },
 }
 
+impl Stamp {
+    fn of(index: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        match fs::metadata(index) {
+            Ok(metadata) => {
+                let (bytes, inode) = (metadata.len(), metadata.ino());
+                Ok(Self::Present { modified: metadata.modified()?, bytes, inode })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Missing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 fn copy_if_changed(from: &Path, to: &Path, known: Option<&Stamp>) -> io::Result<Stamp> {
-    use std::os::unix::fs::MetadataExt;
-    let (stamp, modified) = match fs::metadata(from) {
-        Ok(metadata) => {
-            let modified = metadata.modified()?;
-            let (bytes, inode) = (metadata.len(), metadata.ino());
-            (Stamp::Present { modified, bytes, inode }, modified)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            (Stamp::Missing, SystemTime::UNIX_EPOCH)
-        }
-        Err(error) => return Err(error),
-    };
+    let stamp = Stamp::of(from)?;
     if known == Some(&stamp) && to.exists() {
         return Ok(stamp);
     }
     remove_if_there(to)?;
     remove_if_there(&to.with_extension("lock"))?;
-    if stamp != Stamp::Missing {
+    if let Stamp::Present { modified, .. } = stamp {
         fs::copy(from, to)?;
         // Git distrusts entries as young as the index. A younger copy would be trusted too much.
         File::options().write(true).open(to)?.set_modified(modified)?;

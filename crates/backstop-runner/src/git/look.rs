@@ -1,14 +1,14 @@
 //! One look at a repository, for everybody who wants to know what changed.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::blob::Blobs;
 pub(crate) use super::status::Object;
 use super::status::{self, Line, Work};
-use super::{GitError, Head, Repository, Workbench};
+use super::{GitError, Head, Repository, Stamp, Workbench};
 use crate::tree::Tree;
 
 /// What was committed last, and how the work tree differs from it.
@@ -34,21 +34,20 @@ pub(crate) struct Entry {
 pub(crate) struct Looking {
     pub(crate) repository: Repository,
     bench: Workbench,
+    /// The user's index at the last look.
+    index: Option<Stamp>,
     blobs: Blobs,
 }
 
 impl Looking {
     pub(crate) fn new(repository: Repository, folder: &Path) -> Self {
         let bench = Workbench::for_looking(folder);
-        Self { repository, bench, blobs: Blobs::default() }
+        Self { repository, bench, index: None, blobs: Blobs::default() }
     }
 
     /// What is there now: tracked or not, staged or not, but not what is ignored.
     pub(crate) async fn look(&mut self, tree: &Tree) -> Result<Look, GitError> {
-        self.repository.copy_index(&mut self.bench).await?;
-        let mut env = self.bench.variables();
-        // What was found out about unchanged files and folders is kept in the index that is ours.
-        env.push(("GIT_OPTIONAL_LOCKS".into(), Some("1".into())));
+        let env = self.index_to_use().await?;
         let listed = self.repository.list(tree, STATUS, &env);
         let (head, listed) = tokio::join!(self.repository.head(tree), listed);
         let (head, lines) = (head?, status::read(&listed?)?);
@@ -57,6 +56,22 @@ impl Looking {
         let mut entries = settle(&mut self.blobs, &top, lines, id_length).await?;
         inner(tree, &top, &mut entries, DEEPEST).await?;
         Ok(Look { head, entries })
+    }
+
+    /// An index of our own keeps what was found out about files and folders, so that the next look
+    /// takes half the time. To write it costs as much as that saves: while somebody else keeps
+    /// writing theirs, theirs is read.
+    async fn index_to_use(&mut self) -> Result<Vec<(OsString, Option<OsString>)>, GitError> {
+        let stamp = self.repository.index_stamp();
+        let is_known = stamp.is_some() && stamp == self.index;
+        self.index = stamp;
+        if !is_known {
+            return Ok(Vec::new());
+        }
+        self.repository.copy_index(&mut self.bench).await?;
+        let mut env = self.bench.variables();
+        env.push(("GIT_OPTIONAL_LOCKS".into(), Some("1".into())));
+        Ok(env)
     }
 }
 

@@ -7,6 +7,7 @@ mod cel_programs;
 mod detect;
 mod engine;
 mod figures;
+mod guards;
 mod hook;
 mod idling;
 mod ifs;
@@ -62,6 +63,15 @@ enum Subject {
     Detect,
     /// The adapter of an agent's stream beside a JSON parser; exits 1 if a target is missed
     Adapters,
+    /// Guards and progress beside `git status`; exits 1 if a target is missed
+    Guards {
+        /// The program that is measured, built for release
+        #[arg(long)]
+        backstop: PathBuf,
+        /// Where to write; the disk that is measured
+        #[arg(long)]
+        disk: PathBuf,
+    },
     /// A call of `backstop hook` beside programs that do nothing; exits 1 if a target is missed
     Hook {
         /// The program that is measured, built for release
@@ -110,6 +120,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::Detect => detect::run()?,
         Subject::Adapters => adapters::run()?,
         Subject::Hook { backstop, disk } => hook::run(&backstop, &disk)?,
+        Subject::Guards { backstop, disk } => guards::run(&backstop, &disk)?,
         Subject::ReadStream => done(adapters::read_stream())?,
         Subject::Alone { command } => done(supervised::become_alone(&command))?,
         Subject::WriteLines => done(output::write_lines())?,

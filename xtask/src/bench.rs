@@ -27,6 +27,8 @@ enum Subject {
     Detect,
     /// The adapter of an agent's stream beside a JSON parser: speed and memory
     Adapters,
+    /// Guards and progress beside `git status`, on a repository of 100,000 files
+    Guards,
     /// A call of `backstop hook` in a long session, beside programs that do nothing
     Hook,
 }
@@ -39,6 +41,7 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
         Subject::Detect => compare(workspace, &comparison("detect")),
         Subject::Adapters => compare(workspace, &comparison("adapters")),
         Subject::Hook => measure(workspace, "hook", &[]),
+        Subject::Guards => measure(workspace, "guards", &[]),
     }
 }
 
@@ -54,7 +57,7 @@ fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::R
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
     let mut line = comparison(subject).argument("--backstop").argument(program);
-    if matches!(subject, "run" | "hook") {
+    if matches!(subject, "run" | "hook" | "guards") {
         line = line.argument("--disk").argument(metadata.target_directory);
     }
     for topic in topics {

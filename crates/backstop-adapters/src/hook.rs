@@ -5,14 +5,12 @@
 
 mod answer;
 mod call;
-mod guards;
 mod shallow;
 mod target;
 mod transcript;
 mod words;
 
 pub use answer::{Act, Answer};
-pub use guards::{Guarded, guarded};
 pub use target::targets;
 pub use transcript::{Transcript, TranscriptReader};
 pub use words::{markers, matches};

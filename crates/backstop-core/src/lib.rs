@@ -13,6 +13,7 @@ pub mod event;
 pub mod expression;
 pub mod facts;
 mod field;
+pub mod glob;
 pub mod id;
 pub mod normalise;
 pub mod policy;

@@ -56,6 +56,11 @@ const STREAKS: &[(&str, &str, &[&str])] = &[
     ),
     ("signal", "type = \"user_signal\"", &[r#"{"type": "signal", "kind": "stop"}"#]),
     (
+        "guards",
+        "type = \"guard_violated\", kind = \"protected\"",
+        &[r#"{"type": "guard", "kind": "protected", "files": ["check.sh"]}"#],
+    ),
+    (
         "stagnation",
         "type = \"stagnation\", duration = \"1h\"",
         &[

@@ -16,11 +16,13 @@ use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
 use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
+use backstop_core::verdict::Verdict;
 use backstop_store::{Journal, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
 use crate::capture::{Captured, LiveTerminal, Pump};
 use crate::clock::Clock;
+use crate::guards::Guards;
 use crate::launch::Launch;
 use crate::probe::Probes;
 use crate::progress::ProgressSources;
@@ -36,6 +38,7 @@ mod between;
 mod draining;
 mod drifting;
 mod ending;
+pub(crate) mod guarding;
 mod halt;
 mod happening;
 mod holding;
@@ -90,6 +93,7 @@ pub struct Dispatcher {
     /// Some rule or setting wants to know of progress after every iteration.
     pub(crate) progress_is_read: bool,
     pub(crate) has_baseline: bool,
+    pub(crate) guards: Guards,
     pub(crate) reporter: Box<dyn Reporter>,
     /// Journalled events as lines, for those who watch by the socket.
     pub(crate) watchers: broadcast::Sender<Arc<str>>,
@@ -188,8 +192,10 @@ impl Dispatcher {
 
     /// Runs iterations until a decision ends the run.
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
+        self.check_guards_at_start().await;
         self.ask_probes().await?;
-        let mut decision = self.first_judgement().await?;
+        let decision = self.first_judgement().await?;
+        let mut decision = self.held_unless_guarded(decision);
         loop {
             match self.gate(decision).await? {
                 Gate::Halt(decision) => return Ok(*decision),
@@ -240,7 +246,10 @@ impl Dispatcher {
         if RunStatus::after(decision.verdict).is_halted() {
             return decision;
         }
-        let end = halt::once(decision, &self.engine);
+        let mut end = halt::once(decision, &self.engine);
+        if end.verdict == Verdict::Complete && !self.guards.spoilt.is_empty() {
+            end = halt::spoilt(end, &self.engine);
+        }
         let refused = [
             ReasonCode::VerificationFailed,
             ReasonCode::VerificationTimeout,

@@ -30,9 +30,9 @@ impl WorkBefore {
     /// Git can't be asked.
     pub async fn look(cwd: &Path, folder: &Path, tree: &Tree) -> Result<Option<Self>, GitError> {
         let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(None) };
-        let mut bench = Workbench::for_looking(folder);
         // An index of an earlier look may name objects that are gone.
-        bench.tidy(true).await;
+        Workbench::for_looking(folder).tidy().await;
+        let mut bench = Workbench::for_looking(folder);
         drop(std::fs::create_dir_all(folder));
         let state = repository.work_tree(tree, &mut bench).await?.tree;
         Ok(Some(Self { repository, bench, state }))
@@ -47,9 +47,9 @@ impl WorkBefore {
         let changes = if now == self.state {
             Ok(String::new())
         } else {
-            self.repository.changes(tree, &self.bench, &self.state, &now, MOST_READ).await
+            self.repository.patch(tree, &self.bench, &self.state, &now, MOST_READ).await
         };
-        self.bench.tidy(true).await;
+        self.bench.tidy().await;
         changes.map(|changes| changed_lines(&changes))
     }
 }

@@ -3,8 +3,6 @@
 //! Everything is done by the `git` program, with the variables and settings out of the way that
 //! would let it do something else. The state of the work tree is hashed through an index of our own.
 
-mod changes;
-
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::future::pending;
@@ -15,12 +13,23 @@ use std::time::{Duration, SystemTime};
 use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
 
+mod blob;
+pub(crate) mod changes;
+pub(crate) mod look;
+mod patch;
+mod status;
+
+pub(crate) use blob::{FileStamp, hexadecimal};
+
 /// The repository that a directory belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     cwd: PathBuf,
     index: PathBuf,
-    objects: PathBuf,
+    /// The top of the work tree.
+    top: PathBuf,
+    /// The directory as it is seen from the top, without links.
+    prefix: PathBuf,
 }
 
 /// What HEAD points at.
@@ -34,8 +43,6 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct Workbench {
     index: PathBuf,
-    /// Where new objects go; none: into the repository.
-    objects: Option<PathBuf>,
     /// The user's index when ours was copied from it.
     copied: Option<Stamp>,
 }
@@ -57,6 +64,10 @@ pub enum GitError {
     TimedOut { command: String },
     #[error("`git {command}` failed: {message}")]
     Failed { command: String, message: String },
+    #[error("`git {command}` listed more than {} MiB", LONGEST_LIST >> 21)]
+    TooMuch { command: String },
+    #[error("`git {command}` printed what it never did before")]
+    Unreadable { command: &'static str },
     #[error("the index of the repository can't be copied: {0}")]
     Index(String),
 }
@@ -67,8 +78,13 @@ impl Repository {
         if !cwd.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok()) {
             return Ok(None);
         }
-        let mut this = Self { cwd: cwd.to_owned(), index: PathBuf::new(), objects: PathBuf::new() };
-        let paths = ["--git-path", "index", "--git-path", "objects"];
+        let mut this = Self {
+            cwd: cwd.to_owned(),
+            index: PathBuf::new(),
+            top: cwd.to_owned(),
+            prefix: PathBuf::new(),
+        };
+        let paths = ["--git-path", "index", "--show-cdup"];
         let words = ["rev-parse", "--is-inside-work-tree"].into_iter().chain(paths);
         let answer = this.ask(tree, &words.collect::<Vec<_>>(), &[]).await?;
         let mut lines = answer.lines();
@@ -77,8 +93,32 @@ impl Repository {
         }
         // Git answers relative to the directory that it runs in.
         this.index = cwd.join(lines.next().unwrap_or_default());
-        this.objects = cwd.join(lines.next().unwrap_or_default());
+        let levels = lines.next().unwrap_or_default().matches("../").count();
+        let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+        if let Some(top) = real.ancestors().nth(levels) {
+            this.prefix = real.strip_prefix(top).map(Path::to_owned).unwrap_or_default();
+            this.top = top.to_owned();
+        }
         Ok(Some(this))
+    }
+
+    /// The top of the work tree.
+    pub(crate) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    fn index_stamp(&self) -> Option<Stamp> {
+        Stamp::of(&self.index).ok()
+    }
+
+    /// A path from the top of the work tree as it is seen from the directory.
+    pub(crate) fn seen_from_here(&self, path: &[u8]) -> Vec<u8> {
+        use std::os::unix::ffi::OsStrExt;
+        let own: Vec<&[u8]> = self.prefix.iter().map(OsStrExt::as_bytes).collect();
+        let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        let common = own.iter().zip(&parts).take_while(|(one, two)| one == two).count();
+        let up = std::iter::repeat_n(&b".."[..], own.len() - common);
+        up.chain(parts[common..].iter().copied()).collect::<Vec<_>>().join(&b'/')
     }
 
     /// None where nothing has been committed yet.
@@ -121,7 +161,7 @@ impl Repository {
         self.copy_index(bench).await?;
         let env = bench.variables();
         let mut words = vec!["add", "--all", "--ignore-errors"];
-        let added = self.run(tree, &words, &env, bench.is_throw_away()).await;
+        let added = self.run(tree, &words, &env).await;
         let incomplete = if added.is_success() {
             None
         } else {
@@ -132,10 +172,6 @@ impl Repository {
             }
         };
         words = vec!["write-tree"];
-        if bench.is_throw_away() {
-            // Objects of earlier looks have been removed by now.
-            words.push("--missing-ok");
-        }
         let tree = self.ask(tree, &words, &env).await?;
         Ok(WorkTree { tree, incomplete })
     }
@@ -147,7 +183,7 @@ impl Repository {
         words: &[&str],
         env: &[(OsString, Option<OsString>)],
     ) -> Result<String, GitError> {
-        let outcome = self.run(tree, words, env, false).await;
+        let outcome = self.run(tree, words, env).await;
         if !outcome.is_success() {
             return Err(failure(words, &outcome));
         }
@@ -155,28 +191,47 @@ impl Repository {
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
     }
 
+    /// As [`Self::ask`], where paths are taken from the top and mean what they say.
+    pub(crate) async fn ask_at_top(&self, tree: &Tree, words: &[&str]) -> Result<String, GitError> {
+        let at_top = Self { cwd: self.top.clone(), ..self.clone() };
+        let literal = ("GIT_LITERAL_PATHSPECS".into(), Some("1".into()));
+        at_top.ask(tree, words, &[literal]).await
+    }
+
+    /// Runs git and gives all that it printed: a list that is not whole is none.
+    pub(crate) async fn list(
+        &self,
+        tree: &Tree,
+        words: &[&str],
+        env: &[(OsString, Option<OsString>)],
+    ) -> Result<Vec<u8>, GitError> {
+        let outcome = self.run(tree, words, env).await;
+        if !outcome.is_success() {
+            return Err(failure(words, &outcome));
+        }
+        if outcome.truncated {
+            let command = words.first().copied().unwrap_or_default().to_owned();
+            return Err(GitError::TooMuch { command });
+        }
+        Ok(outcome.stdout)
+    }
+
     async fn run(
         &self,
         tree: &Tree,
         words: &[&str],
         env: &[(OsString, Option<OsString>)],
-        in_a_hurry: bool,
     ) -> SideOutcome {
-        self.command(words, env, in_a_hurry).run(tree, pending()).await
+        self.command(words, env).run(tree, pending()).await
     }
 
-    fn command(
-        &self,
-        words: &[&str],
-        env: &[(OsString, Option<OsString>)],
-        in_a_hurry: bool,
-    ) -> SideCommand {
-        let hurry: &[&str] = if in_a_hurry { HURRY } else { &[] };
-        let settings = QUIET.iter().chain(hurry).flat_map(|setting| ["-c", setting]);
+    fn command(&self, words: &[&str], env: &[(OsString, Option<OsString>)]) -> SideCommand {
+        let settings = QUIET.iter().flat_map(|setting| ["-c", setting]);
         let words = ["git", "--no-pager"].into_iter().chain(settings).chain(words.iter().copied());
         let mut command =
             SideCommand::new(Invocation::Program(words.map(OsString::from).collect()), &self.cwd);
         command.timeout = TIME_OUT;
+        command.output_cap = LONGEST_LIST;
         command.env = scrubbed(std::env::vars_os().map(|(name, _)| name));
         command.env.extend_from_slice(env);
         command
@@ -186,12 +241,9 @@ impl Repository {
     /// for as long as theirs stays: what we added to it need not be read twice.
     async fn copy_index(&self, bench: &mut Workbench) -> Result<(), GitError> {
         let (from, to) = (self.index.clone(), bench.index.clone());
-        let (known, objects) = (bench.copied.clone(), bench.objects.clone());
-        let repository_objects = self.objects.clone();
+        let known = bench.copied.clone();
         let copied = tokio::task::spawn_blocking(move || {
-            if let Some(objects) = objects {
-                prepare_objects(&objects, &repository_objects)?;
-            }
+            to.parent().map_or(Ok(()), fs::create_dir_all)?;
             copy_if_changed(&from, &to, known.as_ref())
         });
         match copied.await {
@@ -206,37 +258,26 @@ impl Repository {
 }
 
 impl Workbench {
-    /// For looking only: new objects go beside the index and are removed by [`Self::tidy`].
+    /// For looking only.
     pub(crate) fn for_looking(folder: &Path) -> Self {
-        Self { index: folder.join("index"), objects: Some(folder.join("objects")), copied: None }
+        Self { index: folder.join("index"), copied: None }
     }
 
-    /// For keeping: new objects go into the repository.
+    /// For keeping.
     pub(crate) fn for_keeping(repository: &Repository, name: &str) -> Self {
         let index = repository.index.with_file_name(format!("backstop-{name}-index"));
-        Self { index, objects: None, copied: None }
+        Self { index, copied: None }
     }
 
-    /// Removes the objects, and for good the index as well.
-    pub(crate) async fn tidy(&mut self, for_good: bool) {
-        let objects = self.objects.clone();
-        let index = for_good.then(|| self.index.clone());
-        let removed = tokio::task::spawn_blocking(move || {
-            objects.map(fs::remove_dir_all).transpose()?;
-            index.map(fs::remove_file).transpose()
-        });
+    /// Removes the index.
+    pub(crate) async fn tidy(self) {
+        let removed = tokio::task::spawn_blocking(move || fs::remove_file(self.index));
         // What stays behind is in the way of nobody: it is removed or replaced the next time.
         drop(removed.await);
     }
 
-    fn is_throw_away(&self) -> bool {
-        self.objects.is_some()
-    }
-
     fn variables(&self) -> Vec<(OsString, Option<OsString>)> {
-        let set = |name: &str, path: &Path| (name.into(), Some(path.as_os_str().to_owned()));
-        let index = [set("GIT_INDEX_FILE", &self.index)].into_iter();
-        index.chain(self.objects.iter().map(|path| set("GIT_OBJECT_DIRECTORY", path))).collect()
+        vec![("GIT_INDEX_FILE".into(), Some(self.index.as_os_str().to_owned()))]
     }
 }
 
@@ -247,40 +288,33 @@ enum Stamp {
     Present { modified: SystemTime, bytes: u64, inode: u64 },
 }
 
+impl Stamp {
+    fn of(index: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        match fs::metadata(index) {
+            Ok(metadata) => {
+                let (bytes, inode) = (metadata.len(), metadata.ino());
+                Ok(Self::Present { modified: metadata.modified()?, bytes, inode })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Missing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 fn copy_if_changed(from: &Path, to: &Path, known: Option<&Stamp>) -> io::Result<Stamp> {
-    use std::os::unix::fs::MetadataExt;
-    let (stamp, modified) = match fs::metadata(from) {
-        Ok(metadata) => {
-            let modified = metadata.modified()?;
-            let (bytes, inode) = (metadata.len(), metadata.ino());
-            (Stamp::Present { modified, bytes, inode }, modified)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            (Stamp::Missing, SystemTime::UNIX_EPOCH)
-        }
-        Err(error) => return Err(error),
-    };
+    let stamp = Stamp::of(from)?;
     if known == Some(&stamp) && to.exists() {
         return Ok(stamp);
     }
     remove_if_there(to)?;
     remove_if_there(&to.with_extension("lock"))?;
-    if stamp != Stamp::Missing {
+    if let Stamp::Present { modified, .. } = stamp {
         fs::copy(from, to)?;
         // Git distrusts entries as young as the index. A younger copy would be trusted too much.
         File::options().write(true).open(to)?.set_modified(modified)?;
     }
     Ok(stamp)
-}
-
-/// An object directory of our own that also finds what is in the repository's.
-fn prepare_objects(objects: &Path, repository: &Path) -> io::Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    let info = objects.join("info");
-    fs::create_dir_all(&info)?;
-    let mut line = repository.canonicalize()?.as_os_str().as_bytes().to_vec();
-    line.push(b'\n');
-    fs::write(info.join("alternates"), line)
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
@@ -322,22 +356,26 @@ fn failure(words: &[&str], outcome: &SideOutcome) -> GitError {
 /// Long enough for any repository that can be measured twice per iteration.
 const TIME_OUT: Duration = Duration::from_secs(60);
 
+/// Of each stream, beginning and end: a million long paths.
+const LONGEST_LIST: usize = 256 << 20;
+
 /// Nothing of the user's runs, and nothing but what was asked for is written.
 const QUIET: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.splitIndex=false",
     "core.safecrlf=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
     "core.logAllRefUpdates=false",
     "gc.auto=0",
     "maintenance.auto=false",
     "log.showSignature=false",
     "color.ui=false",
     "advice.addEmbeddedRepo=false",
+    "core.untrackedCache=true",
+    "status.showUntrackedFiles=all",
 ];
-
-/// For objects that are removed right away.
-const HURRY: &[&str] = &["core.compression=0", "core.looseCompression=0", "core.fsync=none"];
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,27 @@ pub async fn keep(
     let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(None) };
     let mut bench = Workbench::for_keeping(&repository, run.as_str());
     let kept = keep_in(&repository, &mut bench, &reference(run, iteration), message, tree).await;
-    bench.tidy(true).await;
+    bench.tidy().await;
+    kept
+}
+
+/// As [`keep`], of an iteration whose files are about to be put back: under a name of its own, so
+/// that what the halt keeps does not take its place.
+///
+/// # Errors
+/// As [`keep`].
+pub async fn keep_before_revert(
+    cwd: &Path,
+    run: RunId,
+    iteration: u64,
+    message: &str,
+    tree: &Tree,
+) -> Result<Option<String>, GitError> {
+    let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(None) };
+    let mut bench = Workbench::for_keeping(&repository, run.as_str());
+    let reference = format!("{}-reverted", reference(run, iteration));
+    let kept = keep_in(&repository, &mut bench, &reference, message, tree).await;
+    bench.tidy().await;
     kept
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use backstop_core::policy::Lifted;
 use serde::{Deserialize, Serialize};
 
 /// What `run` was told that is not in the policy. Kept with the run for `resume`.
@@ -31,6 +32,9 @@ pub struct Launch {
     /// A person is asked before each iteration.
     #[serde(default)]
     pub attended: bool,
+    /// Guards that are lifted for this run.
+    #[serde(default)]
+    pub lifted: Lifted,
 }
 
 /// What every iteration reads.

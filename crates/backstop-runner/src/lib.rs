@@ -11,6 +11,7 @@ pub mod dispatcher;
 pub mod drift;
 pub mod final_report;
 mod git;
+mod guards;
 mod handoff;
 pub mod journalled;
 pub mod keep;

@@ -9,17 +9,17 @@ use std::rc::Rc;
 use backstop_core::event::{EventKind, Progress, ProgressKind, Tests};
 use backstop_core::policy::ProgressSettings;
 
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::tree::Tree;
 
-mod file_states;
-mod git_states;
+pub(crate) mod file_states;
+pub(crate) mod git_states;
 mod seen;
 mod task_lists;
 mod test_record;
 
-use file_states::FileStates;
-use git_states::GitStates;
+pub(crate) use file_states::FileStates;
+pub(crate) use git_states::GitStates;
 use seen::Seen;
 use task_lists::TaskLists;
 
@@ -32,7 +32,17 @@ pub struct ProgressSources {
     files: Option<FileStates>,
     tasks: Option<TaskLists>,
     counts_tests: bool,
+    /// Files are looked at for guards alone.
+    files_count: bool,
     warnings: Vec<String>,
+}
+
+/// Who can tell the guards what changed.
+#[derive(Debug)]
+pub(crate) enum Witness<'a> {
+    Git(&'a GitStates),
+    /// Outside a repository.
+    Files(&'a FileStates),
 }
 
 impl ProgressSources {
@@ -56,7 +66,7 @@ impl ProgressSources {
         let mut git = None;
         if wants_git != Some(false) {
             match Repository::find(cwd, &tree).await {
-                Ok(Some(repository)) => git = Some(GitStates::new(repository, &workbench)),
+                Ok(Some(repository)) => git = Some(GitStates::new(repository, &workbench, true)),
                 Ok(None) if wants_git == Some(true) => warnings.push(format!(
                     "`[progress] git` is on, but `{}` is in no repository",
                     cwd.display()
@@ -75,15 +85,68 @@ impl ProgressSources {
             files: looks_at_files.then(|| FileStates::new(cwd)),
             tasks: tasks.map(|paths| TaskLists::new(paths.0.iter().map(|path| cwd.join(&path.0)))),
             counts_tests: settings.and_then(|settings| settings.tests) != Some(false),
+            files_count: true,
             warnings,
         }
+    }
+
+    /// Looks for guards too, whatever counts as progress.
+    ///
+    /// # Errors
+    /// There is a repository, and git can't tell anything about it.
+    pub(crate) async fn and_for_guards(
+        mut self,
+        cwd: &Path,
+        seen_file: &Path,
+    ) -> Result<Self, (Self, GitError)> {
+        if self.git.is_some() {
+            return Ok(self);
+        }
+        match Repository::find(cwd, &self.tree).await {
+            Ok(Some(repository)) => {
+                let workbench = seen_file.with_extension("git");
+                self.git = Some(GitStates::new(repository, &workbench, false));
+            }
+            Ok(None) if self.files.is_none() => {
+                self.files = Some(FileStates::new(cwd));
+                self.files_count = false;
+            }
+            Ok(None) => {}
+            Err(error) => return Err((self, error)),
+        }
+        Ok(self)
+    }
+
+    /// Goes on from what was looked at under other settings.
+    pub(crate) fn go_on_from(&mut self, earlier: Self) {
+        if let (Some(git), Some(earlier)) = (&mut self.git, earlier.git) {
+            git.go_on_from(earlier);
+        }
+        if let (Some(files), Some(earlier)) = (&mut self.files, earlier.files) {
+            *files = earlier;
+        }
+    }
+
+    pub(crate) fn witness(&self) -> Option<Witness<'_>> {
+        let files = || self.files.as_ref().map(Witness::Files);
+        self.git.as_ref().map(Witness::Git).or_else(files)
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// Before an iteration: what is there now is none of its doing. Gives the task list if it is
     /// not what was last told.
     pub async fn baseline(&mut self) -> Vec<EventKind> {
+        self.baseline_after(false).await
+    }
+
+    /// As [`Self::baseline`]. Where nothing but backstop was at work since the last iteration was
+    /// measured, what was seen then is what is there now.
+    pub(crate) async fn baseline_after(&mut self, is_undisturbed: bool) -> Vec<EventKind> {
         if let Some(git) = &mut self.git {
-            git.baseline(&self.tree, &mut self.seen, &mut self.warnings).await;
+            git.baseline(&self.tree, &mut self.seen, is_undisturbed, &mut self.warnings).await;
         }
         if let Some(files) = &mut self.files {
             files.baseline(&mut self.seen, &mut self.warnings).await;
@@ -100,7 +163,7 @@ impl ProgressSources {
         }
         if let Some(files) = &mut self.files {
             let made = files.measure(&mut self.seen, &mut self.warnings).await;
-            events.extend(made.map(EventKind::from));
+            events.extend(made.filter(|_| self.files_count).map(EventKind::from));
         }
         self.finish(events).await
     }

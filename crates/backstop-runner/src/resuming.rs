@@ -306,6 +306,8 @@ impl Taking {
             let decision = self.engine.poll_decision(now);
             let halts = RunStatus::after(decision.verdict).is_halted();
             match decision.rule.filter(|_| halts && decision.verdict != Verdict::Complete) {
+                // A violated guard that nobody has seen yet is not for us to pass over.
+                Some(rule) if self.is_guard(rule.index) => return,
                 Some(rule) => {
                     self.engine.refuse_claim(rule.index);
                     self.take(Noted { what: Note::SetAside, detail: rule.name });
@@ -313,6 +315,11 @@ impl Taking {
                 None => return,
             }
         }
+    }
+
+    fn is_guard(&self, rule: usize) -> bool {
+        let rule = self.engine.policy().all_rules().nth(rule);
+        rule.is_some_and(|rule| matches!(rule.when, Condition::GuardViolated(_)))
     }
 
     async fn commit(&self, store: &dyn Store, lease: &Lease) -> Result<(), StoreError> {

@@ -15,7 +15,11 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
-use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, Telling, settings};
+use crate::dispatcher::{
+    Dispatcher, Exporting, Outcome, RunError, Start, Telling, guarding, settings,
+};
+use crate::guards::Guards;
+use crate::guards::protected::Protected;
 use crate::journalled;
 use crate::launch::Launch;
 use crate::notify::Notifier;
@@ -161,6 +165,8 @@ impl Supervisor {
             Rc::clone(&tree),
         )
         .await;
+        let (progress, blind) = guarding::with_guards(progress, policy, &launch, &folder).await;
+        let protected = Protected::new(&launch.cwd, folder.clone());
         let active = engine.facts().active();
         let times = settings::LoopTimes::of(policy, &launch);
         let mut dispatcher = Dispatcher {
@@ -184,6 +190,7 @@ impl Supervisor {
             progress,
             progress_is_read,
             has_baseline: false,
+            guards: Guards::new(protected, blind),
             reporter: self.reporter,
             watchers,
             report_socket: Some(server.report_path()),

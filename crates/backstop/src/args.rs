@@ -22,7 +22,7 @@ pub use operate::{
 };
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
-pub use run::{ResumeArguments, RunArguments, ViewFlags};
+pub use run::{GuardFlags, ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
 pub use tests::TestsArguments;
 pub use views::{

@@ -585,4 +585,10 @@ pub enum Note {
     Notified,
     /// Somebody should have been told, and was not.
     NotNotified,
+    /// A guard was lifted for this run.
+    GuardLifted,
+    /// Files that violated a guard were put back.
+    Reverted,
+    /// A guard could not be checked.
+    Unguarded,
 }

@@ -9,6 +9,7 @@ use super::notify::NotifySettings;
 use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
 use crate::field::{Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
+use crate::glob::Glob;
 
 /// Declares the sections once: the struct of all of them, their keys, and how they are read,
 /// written, laid over each other and described.
@@ -197,13 +198,13 @@ record! {
     /// What the work must not touch.
     pub struct GuardSettings {
         /// Globs of what may change; left out: everything.
-        optional allow: SetOf<Text>,
+        optional allow: SetOf<Glob>,
         /// Globs of what may not change.
-        optional deny: SetOf<Text>,
+        optional deny: SetOf<Glob>,
         /// Whether lock files of package managers may change; left out: deny.
         optional lockfiles: Permission,
         /// Globs of what judges the work.
-        optional protect: SetOf<Text>,
+        optional protect: SetOf<Glob>,
         /// Whether the work tree must be clean when a run starts; left out: true.
         optional require_clean: bool,
         /// Whether another run may claim the same files; left out: deny.

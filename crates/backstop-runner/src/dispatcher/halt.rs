@@ -169,6 +169,18 @@ pub(super) fn unanswered(decision: Decision, verdict: Verdict, engine: &Engine) 
     with_reason(decision, verdict, ReasonCode::UserUnresponsive, message, engine)
 }
 
+/// The decision of a run whose guards can't be checked: nobody knows what it has done.
+pub(super) fn unguarded(decision: Decision, why: &str, engine: &Engine) -> Decision {
+    let message = format!("The guards could not be checked: {why}");
+    with_reason(decision, Verdict::Hold, ReasonCode::GuardViolation, message, engine)
+}
+
+/// The decision of a run that had its single iteration and changed what judges it.
+pub(super) fn spoilt(decision: Decision, engine: &Engine) -> Decision {
+    let message = "The command exited with 0, but a protected file has changed".to_owned();
+    with_reason(decision, Verdict::Fail, ReasonCode::GuardViolation, message, engine)
+}
+
 fn with_reason(
     decision: Decision,
     verdict: Verdict,

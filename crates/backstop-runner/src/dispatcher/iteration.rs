@@ -326,13 +326,15 @@ impl Dispatcher {
             self.note_pretence(&summary, speaks);
         }
         self.look_around().await?;
+        self.check_guards_after_iteration(current.number).await;
         let verification = self.verify().await?;
         let review = self.review_iteration().await?;
         self.measure_drift(current, &summary).await?;
         self.engine.admit_claims();
         self.take(finished);
         let proof = self.review_claim(Proof { verification, review }).await?;
-        Ok(self.judge(proof))
+        let decision = self.judge(proof);
+        Ok(self.held_unless_guarded(decision))
     }
 
     /// An agent that exits with 0 and says that it failed, or says nothing where it always has a
@@ -369,9 +371,11 @@ impl Dispatcher {
 
     /// Before an iteration: what is there now is none of its doing.
     async fn take_baseline(&mut self) {
-        self.has_baseline = self.progress_is_read || self.engine.facts().consecutive_errors() > 0;
+        self.has_baseline = self.progress_is_read
+            || self.engine.facts().consecutive_errors() > 0
+            || self.guards_changes();
         if self.has_baseline {
-            let told = self.progress.baseline().await;
+            let told = self.progress.baseline_after(self.is_undisturbed()).await;
             self.take_all(told);
             self.warn_of(|run| run.progress.warnings());
         }

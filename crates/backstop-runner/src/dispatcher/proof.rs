@@ -11,7 +11,7 @@ use backstop_core::verdict::Verdict;
 use tokio::sync::oneshot;
 
 use super::{Dispatcher, Happening, Order, RunError};
-use crate::proof::Proof;
+use crate::proof::{Proof, Refusal};
 use crate::report::{Phase, Remark};
 use crate::verify::{self, Course, Verified};
 
@@ -39,7 +39,7 @@ impl Dispatcher {
     /// Decides, and refuses claims that were not proven. The decision is journalled.
     pub(super) fn judge(&mut self, proof: Proof) -> Decision {
         let mut decision = self.engine.poll_decision(self.clock.now());
-        while let Some(refusal) = proof.refuses(self.engine.policy(), &decision) {
+        while let Some(refusal) = self.refusal(&decision, proof) {
             let detail = format!("{}: {}", decision.message, refusal.why);
             self.note(Note::ClaimRefused, detail);
             self.engine.refuse_claim(refusal.rule);
@@ -51,6 +51,15 @@ impl Dispatcher {
         }
         self.record(&decision);
         decision
+    }
+
+    /// The claim that must be refused.
+    fn refusal(&self, decision: &Decision, proof: Proof) -> Option<Refusal> {
+        let spoilt = || {
+            let rule = self.spoilt(decision)?;
+            Some(Refusal { rule, why: "a protected file has changed" })
+        };
+        proof.refuses(self.engine.policy(), decision).or_else(spoilt)
     }
 
     /// A limit that only a preset set and that nobody measures is worth one line.

@@ -7,6 +7,7 @@ use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use tokio::sync::oneshot;
 
+use super::guarding;
 use super::settings::{self, LoopTimes};
 use super::{Dispatcher, Order};
 use crate::probe::Probes;
@@ -181,7 +182,7 @@ impl Dispatcher {
         // They are asked beside everything else that is heard.
         self.probes.want_all();
         self.latched = None;
-        self.progress = ProgressSources::begin(
+        let progress = ProgressSources::begin(
             policy.settings.progress.as_ref(),
             self.progress_is_read,
             &self.launch.cwd,
@@ -189,6 +190,11 @@ impl Dispatcher {
             self.tree.clone(),
         )
         .await;
+        let (progress, blind) =
+            guarding::with_guards(progress, policy, &self.launch, &self.folder).await;
+        self.guards.blind = blind;
+        let earlier = std::mem::replace(&mut self.progress, progress);
+        self.progress.go_on_from(earlier);
     }
 }
 

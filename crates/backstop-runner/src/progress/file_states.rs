@@ -1,6 +1,6 @@
 //! Progress without git: a state of the files under the working directory not seen before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,9 +16,12 @@ use crate::regular_file;
 
 /// The files under a directory, and what they looked like when the iteration began.
 #[derive(Debug)]
-pub(super) struct FileStates {
+pub(crate) struct FileStates {
     root: PathBuf,
+    /// When the iteration began.
+    before: Known,
     known: Known,
+    is_partial: bool,
     baseline: Option<String>,
     has_warned: bool,
 }
@@ -38,6 +41,17 @@ struct FileState {
     is_settled: bool,
 }
 
+impl FileState {
+    fn is_same(&self, other: &Self) -> bool {
+        let is_alike = (self.bytes, self.executable) == (other.bytes, other.executable);
+        is_alike
+            && match (self.content, other.content) {
+                (None, None) => self.modified == other.modified,
+                (one, two) => one == two,
+            }
+    }
+}
+
 /// One look at all files.
 struct Look {
     known: Known,
@@ -47,7 +61,14 @@ struct Look {
 
 impl FileStates {
     pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), known: Known::new(), baseline: None, has_warned: false }
+        Self {
+            root: root.to_owned(),
+            before: Known::new(),
+            known: Known::new(),
+            is_partial: false,
+            baseline: None,
+            has_warned: false,
+        }
     }
 
     pub(super) async fn baseline(&mut self, seen: &mut Seen, warnings: &mut Vec<String>) {
@@ -62,10 +83,27 @@ impl FileStates {
         seen: &mut Seen,
         warnings: &mut Vec<String>,
     ) -> Option<Progress> {
+        self.before.clone_from(&self.known);
         let now = self.look(warnings).await?;
         let before = self.baseline.replace(now.clone())?;
         let moved_on = now != before && seen.is_new(FILES, &now);
         moved_on.then_some(Progress { kind: ProgressKind::Tree, note: None })
+    }
+
+    /// The files that changed in the iteration that was measured last; none where there are more
+    /// than can be looked at.
+    pub(crate) fn changes(&self) -> Option<Vec<PathBuf>> {
+        if self.is_partial {
+            return None;
+        }
+        let paths = self.before.keys().chain(self.known.keys());
+        let is_changed = |path: &&PathBuf| match (self.before.get(*path), self.known.get(*path)) {
+            (Some(before), Some(now)) => !before.is_same(now),
+            _ => true,
+        };
+        let changed: BTreeSet<&PathBuf> = paths.filter(is_changed).collect();
+        let inside = |path: &PathBuf| path.strip_prefix(&self.root).unwrap_or(path).to_owned();
+        Some(changed.into_iter().map(inside).collect())
     }
 
     async fn look(&mut self, warnings: &mut Vec<String>) -> Option<String> {
@@ -73,6 +111,7 @@ impl FileStates {
         let looked = tokio::task::spawn_blocking(move || look(&root, &known, MOST_FILES)).await;
         let look = looked.ok()?;
         self.known = look.known;
+        self.is_partial = look.is_partial;
         if look.is_partial && !std::mem::replace(&mut self.has_warned, true) {
             warnings.push(format!(
                 "`{}` has more than {MOST_FILES} files; progress is read from the first ones only",

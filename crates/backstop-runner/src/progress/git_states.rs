@@ -1,48 +1,76 @@
 //! Progress that git shows: commits, and states of the work tree not seen before in this run.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use backstop_core::event::{Progress, ProgressKind};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::seen::Seen;
-use crate::git::{GitError, Head, Repository, Workbench};
+use crate::git::changes::{Change, Moves, changes};
+use crate::git::look::{Look, Looking};
+use crate::git::{GitError, Head, Repository};
 use crate::tree::Tree;
 
-/// A repository, and what it looked like when the iteration began.
+/// A repository, and what it looked like when the iteration began and when it ended.
 #[derive(Debug)]
-pub(super) struct GitStates {
-    repository: Repository,
-    bench: Workbench,
-    baseline: Option<State>,
+pub(crate) struct GitStates {
+    looking: Looking,
+    /// Progress is made of it; else it is looked at for others.
+    counts: bool,
+    before: Option<Look>,
+    now: Option<Look>,
+    looked_at: Option<Instant>,
+    /// The commit that states are told by, and how HEAD differs from it.
+    base: Option<Base>,
+    trouble: Option<GitError>,
     has_warned: bool,
     is_too_slow: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct State {
+#[derive(Debug)]
+struct Base {
+    commit: Option<String>,
     head: Option<Head>,
-    /// The work tree with all that is not ignored, as a tree object.
-    work_tree: String,
+    moves: Moves,
 }
 
 impl GitStates {
-    pub(super) fn new(repository: Repository, folder: &Path) -> Self {
-        let bench = Workbench::for_looking(folder);
-        Self { repository, bench, baseline: None, has_warned: false, is_too_slow: false }
+    pub(super) fn new(repository: Repository, folder: &Path, counts: bool) -> Self {
+        Self {
+            looking: Looking::new(repository, folder),
+            counts,
+            before: None,
+            now: None,
+            looked_at: None,
+            base: None,
+            trouble: None,
+            has_warned: false,
+            is_too_slow: false,
+        }
+    }
+
+    /// Goes on from what was looked at under other settings.
+    pub(super) fn go_on_from(&mut self, earlier: Self) {
+        *self = Self { counts: self.counts, ..earlier };
     }
 
     pub(super) async fn baseline(
         &mut self,
         tree: &Tree,
         seen: &mut Seen,
+        is_undisturbed: bool,
         warnings: &mut Vec<String>,
     ) {
-        self.baseline = self.look(tree, warnings).await;
-        if let Some(state) = &self.baseline {
-            if let Some(head) = &state.head {
+        let is_fresh = self.looked_at.is_some_and(|looked| looked.elapsed() < FRESH);
+        if !(is_undisturbed && is_fresh && self.now.is_some()) {
+            self.look(tree, warnings).await;
+        }
+        if let Some(state) = self.state(tree, seen, warnings).await {
+            if let Some(head) = self.now.as_ref().and_then(|look| look.head.as_ref()) {
                 seen.is_new(COMMITTED, &head.tree);
             }
-            seen.is_new(WORK_TREE, &state.work_tree);
+            seen.is_new(WORK_TREE, &state);
         }
     }
 
@@ -52,16 +80,21 @@ impl GitStates {
         seen: &mut Seen,
         warnings: &mut Vec<String>,
     ) -> Vec<Progress> {
-        let Some(now) = self.look(tree, warnings).await else { return Vec::new() };
-        let Some(before) = self.baseline.replace(now.clone()) else { return Vec::new() };
+        self.before = self.now.take();
+        self.look(tree, warnings).await;
+        let state = self.state(tree, seen, warnings).await;
         let mut made = Vec::new();
+        let (Some(before), Some(now), Some(state)) = (&self.before, &self.now, state) else {
+            return made;
+        };
         // Committing what lay about changes no file and is progress all the same. An empty commit
         // and a revert are not: the committed tree has been there before.
         if let Some(head) = &now.head
             && before.head.as_ref() != Some(head)
             && seen.is_new(COMMITTED, &head.tree)
         {
-            match self.repository.new_commits(tree, before.head.as_ref(), head).await {
+            let repository = &self.looking.repository;
+            match repository.new_commits(tree, before.head.as_ref(), head).await {
                 Ok(subjects) => made.extend(subjects.into_iter().next().map(|subject| Progress {
                     kind: ProgressKind::Commit,
                     note: (!subject.is_empty()).then_some(subject),
@@ -69,52 +102,135 @@ impl GitStates {
                 Err(error) => self.warn(&error, warnings),
             }
         }
-        if now.work_tree != before.work_tree && seen.is_new(WORK_TREE, &now.work_tree) {
+        if seen.is_new(WORK_TREE, &state) {
             made.push(Progress { kind: ProgressKind::Tree, note: None });
         }
         made
     }
 
-    async fn look(&mut self, tree: &Tree, warnings: &mut Vec<String>) -> Option<State> {
-        if self.is_too_slow {
-            return None;
+    /// The last look, for those who guard: what is there, or why nobody knows.
+    pub(crate) fn last_look(&self) -> Result<Option<&Look>, &GitError> {
+        match &self.trouble {
+            Some(trouble) => Err(trouble),
+            None => Ok(self.now.as_ref()),
         }
-        let looked = self.try_look(tree, warnings).await;
-        self.bench.tidy(false).await;
-        match looked {
-            Ok(state) => Some(state),
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.looking.repository
+    }
+
+    /// The commit at the beginning of the iteration that was measured last.
+    pub(crate) fn commit_before(&self) -> Option<&str> {
+        let head = self.before.as_ref().and_then(|look| look.head.as_ref());
+        head.map(|head| head.commit.as_str())
+    }
+
+    /// What changed in the iteration that was measured last; none where nobody looked at its
+    /// beginning.
+    pub(crate) async fn changes(&self, tree: &Tree) -> Result<Option<Vec<Change>>, GitError> {
+        if let Some(trouble) = &self.trouble {
+            return Err(trouble.clone());
+        }
+        let (Some(before), Some(now)) = (&self.before, &self.now) else { return Ok(None) };
+        let moves = self.looking.repository.moves(tree, self.commit_before(), now.head.as_ref());
+        Ok(Some(changes(before, now, &moves.await?)))
+    }
+
+    async fn look(&mut self, tree: &Tree, warnings: &mut Vec<String>) {
+        self.now = None;
+        if self.is_too_slow {
+            return;
+        }
+        self.trouble = None;
+        match self.looking.look(tree).await {
+            Ok(look) => {
+                self.now = Some(look);
+                self.looked_at = Some(Instant::now());
+            }
             Err(error) => {
                 self.warn(&error, warnings);
                 self.is_too_slow = matches!(error, GitError::TimedOut { .. });
-                None
+                self.trouble = Some(error);
             }
         }
     }
 
-    async fn try_look(
+    /// The state of the work tree in a word: what is in the files, whether it was committed or not.
+    async fn state(
         &mut self,
         tree: &Tree,
+        seen: &mut Seen,
         warnings: &mut Vec<String>,
-    ) -> Result<State, GitError> {
-        let work_tree = self.repository.work_tree(tree, &mut self.bench);
-        let (head, state) = tokio::join!(self.repository.head(tree), work_tree);
-        let (head, state) = (head?, state?);
-        if let Some(why) = state.incomplete
-            && !self.has_warned
-        {
-            self.has_warned = true;
-            warnings.push(format!("progress from git leaves some files out: {why}"));
+    ) -> Option<String> {
+        if !self.counts {
+            return None;
         }
-        Ok(State { head, work_tree: state.tree })
+        let head = self.now.as_ref()?.head.clone();
+        if self.base.as_ref().is_none_or(|base| base.head != head) {
+            let commit = match &self.base {
+                Some(base) => base.commit.clone(),
+                None => first_commit(seen, head.as_ref()),
+            };
+            let moves = self.looking.repository.moves(tree, commit.as_deref(), head.as_ref());
+            match moves.await {
+                Ok(moves) => self.base = Some(Base { commit, head, moves }),
+                Err(error) => {
+                    self.warn(&error, warnings);
+                    return None;
+                }
+            }
+        }
+        let (now, base) = (self.now.as_ref()?, self.base.as_ref()?);
+        Some(state(now, &base.moves))
     }
 
     fn warn(&mut self, error: &GitError, warnings: &mut Vec<String>) {
-        if !self.has_warned {
+        if self.counts && !self.has_warned {
             self.has_warned = true;
             warnings.push(format!("progress from git is not measured: {error}"));
         }
     }
 }
 
+/// The commit that the run's states are told by: that of its first look, also when it is resumed.
+fn first_commit(seen: &mut Seen, head: Option<&Head>) -> Option<String> {
+    let known = seen.all(BASE).next().map(str::to_owned);
+    let commit = known.unwrap_or_else(|| {
+        let commit = head.map_or(NO_COMMIT, |head| &head.commit).to_owned();
+        seen.is_new(BASE, &commit);
+        commit
+    });
+    (commit != NO_COMMIT).then_some(commit)
+}
+
+/// Everything in which the work tree differs from the commit that states are told by.
+fn state(now: &Look, moves: &Moves) -> String {
+    let mut paths: Vec<&Vec<u8>> = now.entries.keys().chain(moves.keys()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut hash = Xxh3::new();
+    for path in paths {
+        let (entry, moved) = (now.entries.get(path), moves.get(path));
+        let first = moved
+            .map_or_else(|| entry.and_then(|entry| entry.head.as_ref()), |moved| moved.0.as_ref());
+        let work = entry
+            .map_or_else(|| moved.and_then(|moved| moved.1.as_ref()), |entry| entry.work.as_ref());
+        if first == work {
+            continue;
+        }
+        let (mode, id) = work.map_or((0, ""), |object| (object.mode, object.id.as_str()));
+        for part in [path.as_slice(), &mode.to_le_bytes(), id.as_bytes()] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    }
+    format!("{:032x}", hash.digest128())
+}
+
 const COMMITTED: &str = "committed";
-const WORK_TREE: &str = "work_tree";
+const WORK_TREE: &str = "files_of_work_tree";
+const BASE: &str = "base";
+const NO_COMMIT: &str = "none";
+/// For so long, what was seen at the end of an iteration is what the next one begins with.
+const FRESH: Duration = Duration::from_millis(500);

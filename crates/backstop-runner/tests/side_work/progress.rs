@@ -235,14 +235,16 @@ fn a_broken_repository_is_warned_of_once() {
 }
 
 #[test]
-fn a_file_that_can_not_be_added_does_not_hide_the_others() {
+fn a_repository_within_is_looked_into() {
     let repository = TestRepository::new();
-    // A repository without a commit can't be added to another.
+    // One without a commit can't be added to another.
     repository.git(&["init", "-q", "inner"], &repository.path());
     on_a_runtime(async {
         let mut sources = begin(None, &repository.path(), repository.beside("seen")).await;
         assert_eq!(iteration(&mut sources, || repository.write("a", "2\n")).await, TREE);
-        assert_eq!(sources.warnings().len(), 1);
+        assert_eq!(iteration(&mut sources, || repository.write("inner/b", "1\n")).await, TREE);
+        assert_eq!(iteration(&mut sources, || ()).await, []);
+        assert_eq!(sources.warnings(), Vec::<String>::new());
     });
 }
 

@@ -17,6 +17,8 @@ pub struct RunArguments {
     pub done: DoneFlags,
     #[command(flatten)]
     pub times: TimeFlags,
+    #[command(flatten)]
+    pub guards: GuardFlags,
     /// Run the command a single time, for pipelines that report units
     #[arg(long, help_heading = "How it runs")]
     pub once: bool,
@@ -166,6 +168,20 @@ pub struct TimeFlags {
     /// Pause between iterations
     #[arg(long, value_name = "TIME")]
     pub delay: Option<String>,
+}
+
+/// Guards that are lifted for one run.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct GuardFlags {
+    /// Start although the work tree is not clean
+    #[arg(long, help_heading = "Guards lifted for this run")]
+    pub allow_dirty: bool,
+    /// Let lock files of package managers change
+    #[arg(long, visible_alias = "allow-deps", help_heading = "Guards lifted for this run")]
+    pub allow_lockfiles: bool,
+    /// Start although another run claims the same files
+    #[arg(long, help_heading = "Guards lifted for this run")]
+    pub force_parallel: bool,
 }
 
 /// Where a run is kept and shown.

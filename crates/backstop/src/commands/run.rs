@@ -2,6 +2,7 @@
 
 mod dry_run;
 mod flags;
+mod guards;
 pub mod supervise;
 
 use std::path::PathBuf;
@@ -39,10 +40,11 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
 
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
     let flags = flags::layer(arguments)?;
-    let source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
     backstop_adapters::usable(&source.policy)
         .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
     let cwd = std::env::current_dir().map_err(Error::Write)?;
+    let lifted = guards::lifted(arguments.guards, &mut source, terminal);
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
     let launch = Launch {
         command: arguments.command.clone(),
@@ -55,6 +57,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         raw: arguments.raw,
         telemetry: arguments.telemetry,
         attended: arguments.attended,
+        lifted,
     };
     let policy_name = match flags.count {
         0 => source.name,
@@ -130,20 +133,9 @@ fn policy_of(
             .iter()
             .cloned()
             .chain(loaded.lints().into_iter().map(|lint| in_one_line(&lint)))
-            .chain(not_acted_on(&loaded.policy))
             .collect(),
         policy: loaded.policy,
     })
-}
-
-/// What the policy says and nobody acts on yet: to be told so is better than to rely on it.
-fn not_acted_on(policy: &Policy) -> Vec<String> {
-    let settings = &policy.settings;
-    let guards = settings.guards.is_some().then_some("guards");
-    guards
-        .into_iter()
-        .map(|name| format!("`[{name}]` is checked, but nothing acts on it yet"))
-        .collect()
 }
 
 /// What will surprise, short enough for the start of a run.

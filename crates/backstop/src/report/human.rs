@@ -166,10 +166,15 @@ impl Human {
             Note::SetAside => "seen, and not asked again before the next iteration has ended:",
             Note::Skipped => "skipped",
             Note::Attended => "asking before each iteration:",
+            Note::GuardLifted => "guard lifted for this run:",
+            Note::Reverted => "put back:",
+            Note::Unguarded => "the guards could not be checked:",
         };
         let text = format!("{words} {}", noted.detail);
         match noted.what {
-            Note::Unkillable | Note::Leaked | Note::Refused => self.warning(&text),
+            Note::Unkillable | Note::Leaked | Note::Refused | Note::Unguarded => {
+                self.warning(&text)
+            }
             _ => self.line(&text),
         }
     }

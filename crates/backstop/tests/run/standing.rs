@@ -86,10 +86,10 @@ fn the_pipeline_knows_its_circuit_breaker_by_name() {
 
 #[test]
 fn what_the_policy_says_and_nobody_acts_on_is_told() {
-    let policy = "[limits]\niterations = 1\n[guards]\nallow = ['src/**']\n";
+    let policy = "[limits]\niterations = 1\n[review]\ncommand = 'true'\n";
     let test = Loop::new().file("p.toml", policy);
     let ended = test.run(["run", "--policy", "p.toml", "--", "echo", "DONE"]).exits(125);
-    assert!(ended.stderr.contains("`[guards]` is checked"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`[review]` is checked"), "{}", ended.stderr);
 }
 
 #[test]

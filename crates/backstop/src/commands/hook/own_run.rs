@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use backstop_adapters::hook::{Act, Answer, HookEvent, guarded, targets};
+use backstop_adapters::hook::{Act, Answer, HookEvent, targets};
 use backstop_core::event::{EventKind, IterationFinished, IterationStarted, Note, Noted};
 use backstop_core::policy::Policy;
 use backstop_core::state::RunStatus;
@@ -271,7 +271,8 @@ pub fn refused(hook: &Hook<'_>, policy: &Policy, root: &Path, cwd: &Path) -> Opt
     let guards = policy.settings.guards.as_ref()?;
     targets(hook.input).into_iter().find_map(|named| {
         let path = tree_path::within(root, cwd, named)?;
-        let guarded = guarded(guards, &path)?;
+        let guarded = guards.violated_by(&path)?;
+        let path = String::from_utf8_lossy(&path);
         Some(format!("backstop: `{path}` may not be written: {}", guarded.why))
     })
 }

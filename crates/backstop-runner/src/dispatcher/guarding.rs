@@ -1,0 +1,295 @@
+//! When guards are checked, and what becomes of a run that violates one.
+
+use std::io;
+
+use backstop_core::condition::Condition;
+use backstop_core::decision::Decision;
+use backstop_core::event::{Event, EventKind, GuardKind, Note};
+use backstop_core::glob::Glob;
+use backstop_core::policy::{GuardSettings, Lifted, Policy};
+use backstop_core::verdict::Verdict;
+use backstop_store::RunFolder;
+
+use super::{Dispatcher, halt};
+use crate::guards::claims::{self, Claims};
+use crate::guards::revert::{self, Reverted};
+use crate::guards::{self, Changed, Violation};
+use crate::keep;
+use crate::launch::Launch;
+use crate::progress::{ProgressSources, Witness};
+use crate::report::Remark;
+
+/// Has the look at the work tree made for guards too; also says why nobody could look.
+pub(crate) async fn with_guards(
+    progress: ProgressSources,
+    policy: &Policy,
+    launch: &Launch,
+    folder: &RunFolder,
+) -> (ProgressSources, Option<String>) {
+    let settings = settings(policy, launch.lifted);
+    if !settings.is_some_and(|set| set.watches_changes() || set.requires_clean()) {
+        return (progress, None);
+    }
+    match progress.and_for_guards(&launch.cwd, &folder.seen_trees()).await {
+        Ok(progress) => (progress, None),
+        Err((progress, error)) => (progress, Some(error.to_string())),
+    }
+}
+
+/// The guards of a policy, but for those that were lifted when the run was started: they stay
+/// lifted, whatever policy is put in place later.
+fn settings(policy: &Policy, lifted: Lifted) -> Option<GuardSettings> {
+    policy.settings.guards.as_ref()?;
+    policy.with_lifted_guards(lifted).settings.guards
+}
+
+impl Dispatcher {
+    /// Before anything runs: is the work tree clean, does another run claim the same files, and
+    /// are the protected files what they were?
+    pub(super) async fn check_guards_at_start(&mut self) {
+        self.guards.unchecked = None;
+        let Some(settings) = self.guard_settings() else { return };
+        let is_new = !self.was_resumed && self.engine.facts().iterations() == 0;
+        if is_new {
+            self.note_lifted();
+        }
+        if is_new && settings.requires_clean() {
+            self.check_clean().await;
+        }
+        if settings.denies_collisions() {
+            let own = Claims::of(&self.launch.cwd, Some(&settings));
+            match claims::shared(&*self.store, self.run, &own).await {
+                Ok(shared) => {
+                    let shared =
+                        shared.iter().map(|claim| (GuardKind::Collision, claim.as_bytes()));
+                    self.take_all(guards::events(shared));
+                }
+                Err(error) => self.unguarded(format!("other runs: {error}")),
+            }
+        }
+        let changed = self.spoilt_files(&settings).await;
+        self.take_all(guards::events(protected_files(&changed)));
+    }
+
+    /// After an iteration: what it changed, and whether it was allowed to.
+    pub(super) async fn check_guards_after_iteration(&mut self, number: u64) {
+        self.guards.unchecked = None;
+        self.guards.has_reverted = false;
+        let Some(settings) = self.guard_settings() else { return };
+        let mut violations = Vec::new();
+        if settings.watches_changes() {
+            match guards::changed(&self.progress).await {
+                Ok(changed) => violations = guards::out_of_scope(&settings, changed),
+                Err(why) => {
+                    let why = self.guards.blind.clone().unwrap_or(why);
+                    self.unguarded(format!("what changed: {why}"));
+                }
+            }
+        }
+        let known = self.guards.spoilt.clone();
+        let spoilt = self.spoilt_files(&settings).await;
+        // What is protected is told as that, and once.
+        violations.retain(|violation| !spoilt.contains(&violation.file.path));
+        let news: Vec<Vec<u8>> =
+            spoilt.iter().filter(|path| !known.contains(*path)).cloned().collect();
+        if violations.is_empty() && spoilt.is_empty() {
+            return;
+        }
+        if settings.reverts() {
+            self.revert(number, &violations, &spoilt).await;
+            self.spoilt_files(&settings).await;
+        }
+        let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
+        let events = guards::events(files.chain(protected_files(&news)));
+        self.take_all(events);
+    }
+
+    /// A run whose guards could not be checked does not go on, unless it ends for something worse.
+    pub(super) fn held_unless_guarded(&mut self, decision: Decision) -> Decision {
+        let Some(why) = &self.guards.unchecked else { return decision };
+        if matches!(decision.verdict, Verdict::Fail | Verdict::Kill) {
+            return decision;
+        }
+        let held = halt::unguarded(decision, why, &self.engine);
+        self.record(&held);
+        held
+    }
+
+    /// The rule that says that the work is done, although what judges it was changed.
+    pub(super) fn spoilt(&self, decision: &Decision) -> Option<usize> {
+        let is_claim = decision.verdict == Verdict::Complete && !self.guards.spoilt.is_empty();
+        decision.rule.as_ref().filter(|_| is_claim).map(|rule| rule.index)
+    }
+
+    /// Whether guards want to know what an iteration changed.
+    pub(super) fn guards_changes(&self) -> bool {
+        self.guard_settings().is_some_and(|settings| settings.watches_changes())
+    }
+
+    /// Whether nothing was at work since the last iteration but backstop itself.
+    pub(super) fn is_undisturbed(&self) -> bool {
+        let policy = self.engine.policy();
+        let settings = &policy.settings;
+        let runs_commands = settings.verify.is_some()
+            || settings.review.is_some()
+            || settings.drift.is_some()
+            || settings.notify.as_ref().is_some_and(|notify| notify.command.is_some());
+        let runs_scripts =
+            || policy.asked().into_iter().any(|asked| matches!(asked, Condition::CustomScript(_)));
+        !runs_commands && !self.guards.has_reverted && !runs_scripts()
+    }
+
+    fn guard_settings(&self) -> Option<GuardSettings> {
+        settings(self.engine.policy(), self.launch.lifted)
+    }
+
+    fn note_lifted(&mut self) {
+        let Lifted { dirty, lockfiles, collisions } = self.launch.lifted;
+        let lifted = [
+            (dirty, "the work tree may be dirty (--allow-dirty)"),
+            (lockfiles, "lock files may change (--allow-lockfiles)"),
+            (collisions, "other runs may claim the same files (--force-parallel)"),
+        ];
+        for (_, what) in lifted.into_iter().filter(|(is_lifted, _)| *is_lifted) {
+            self.note(Note::GuardLifted, what);
+        }
+    }
+
+    async fn check_clean(&mut self) {
+        let told = self.progress.baseline().await;
+        self.take_all(told);
+        self.warn_of(|run| run.progress.warnings());
+        if let Some(why) = self.guards.blind.clone() {
+            return self.unguarded(format!("whether the work tree is clean: {why}"));
+        }
+        let dirty: Result<Vec<Vec<u8>>, String> = match self.progress.witness() {
+            Some(Witness::Git(git)) => match git.last_look() {
+                Ok(Some(look)) => Ok(look
+                    .entries
+                    .keys()
+                    .map(|path| git.repository().seen_from_here(path))
+                    .collect()),
+                Ok(None) => Err("nobody could look".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
+            Some(Witness::Files(_)) | None => {
+                let text = "there is no repository, so nobody knows whether the work tree is clean";
+                self.remark(&Remark::Warning(text.to_owned()));
+                Ok(Vec::new())
+            }
+        };
+        match dirty {
+            Ok(dirty) => {
+                let files = dirty.iter().map(|path| (GuardKind::Dirty, path.as_slice()));
+                self.take_all(guards::events(files));
+            }
+            Err(why) => self.unguarded(format!("whether the work tree is clean: {why}")),
+        }
+    }
+
+    /// Looks at the protected files, and remembers which of them are not what they were.
+    async fn spoilt_files(&mut self, settings: &GuardSettings) -> Vec<Vec<u8>> {
+        let globs = protected_globs(settings);
+        if globs.is_empty() {
+            self.guards.spoilt.clear();
+            return Vec::new();
+        }
+        if !self.guards.protected.is_known() && self.has_nothing_to_lose().await {
+            let begun = self.guards.protected.begin(globs, settings.reverts()).await;
+            return self.taken_for_spoilt(begun.map(|()| Vec::new()));
+        }
+        let changed = self.guards.protected.changed(globs, settings.reverts()).await;
+        self.taken_for_spoilt(changed)
+    }
+
+    fn taken_for_spoilt(&mut self, changed: io::Result<Vec<Vec<u8>>>) -> Vec<Vec<u8>> {
+        match changed {
+            Ok(changed) => {
+                self.guards.spoilt = changed.iter().cloned().collect();
+                changed
+            }
+            Err(error) => {
+                self.unguarded(format!("protected files: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether nobody has written down yet what the protected files are: nothing has run so far, or
+    /// the policy that the run began with protected none. Else the record was lost, and that is no
+    /// reason to take what is there now for what was.
+    async fn has_nothing_to_lose(&self) -> bool {
+        if self.engine.facts().iterations() == 0 {
+            return true;
+        }
+        let first =
+            self.store.event_list(self.run, 0, 1).await.ok().and_then(|mut first| first.pop());
+        let first = first.and_then(|stored| Event::from_json(stored.body.as_bytes()).ok());
+        let Some(EventKind::RunStarted(started)) = first.map(|event| event.kind) else {
+            return false;
+        };
+        let stored = self.store.policy_fetch(&started.policy_hash).await.ok().flatten();
+        let policy = stored.and_then(|stored| crate::loading::policy(&stored).ok());
+        let guards = policy.map(|policy| policy.settings.guards);
+        guards.is_some_and(|guards| guards.is_none_or(|guards| protected_globs(&guards).is_empty()))
+    }
+
+    fn unguarded(&mut self, why: String) {
+        self.note(Note::Unguarded, why.clone());
+        self.guards.unchecked = Some(why);
+    }
+
+    /// Puts the files back, once everything is kept.
+    async fn revert(&mut self, number: u64, violations: &[Violation], spoilt: &[Vec<u8>]) {
+        let message = format!("{}: before files were put back", self.run);
+        let tree = self.tree.clone();
+        let cwd = self.launch.cwd.clone();
+        let kept = match keep::keep_before_revert(&cwd, self.run, number, &message, &tree).await {
+            Ok(kept) => kept,
+            Err(error) => {
+                let text = format!("nothing was put back, since it could not be kept: {error}");
+                return self.remark(&Remark::Warning(text));
+            }
+        };
+        let mut all = revert::protected(&self.guards.protected, spoilt, number).await;
+        let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
+        let list = self.folder.path().join("put-back");
+        match self.progress.witness() {
+            Some(Witness::Git(git)) => {
+                let done =
+                    revert::changed(git.repository(), &tree, git.commit_before(), &files, &list);
+                let Reverted { files, left } = done.await;
+                all.files.extend(files);
+                all.left.extend(left);
+            }
+            _ => all.left.extend(files.iter().map(|file| {
+                let name = String::from_utf8_lossy(&file.path);
+                format!("`{name}`: there is no repository to put it back from")
+            })),
+        }
+        if !all.files.is_empty() {
+            self.guards.has_reverted = true;
+            let names: Vec<_> = all
+                .files
+                .iter()
+                .map(|path| String::from_utf8_lossy(path))
+                .take(MOST_NAMES)
+                .collect();
+            let place = kept.map(|name| format!("; kept as {name}")).unwrap_or_default();
+            self.note(Note::Reverted, format!("{}{place}", names.join(", ")));
+        }
+        for left in all.left {
+            self.remark(&Remark::Warning(format!("not put back: {left}")));
+        }
+    }
+}
+
+fn protected_globs(settings: &GuardSettings) -> &[Glob] {
+    settings.protect.as_ref().map_or(&[], |globs| &globs.0)
+}
+
+fn protected_files(paths: &[Vec<u8>]) -> impl Iterator<Item = (GuardKind, &[u8])> {
+    paths.iter().map(|path| (GuardKind::Protected, path.as_slice()))
+}
+
+const MOST_NAMES: usize = 100;

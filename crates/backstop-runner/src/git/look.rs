@@ -1,0 +1,158 @@
+//! One look at a repository, for everybody who wants to know what changed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::blob::Blobs;
+pub(crate) use super::status::Object;
+use super::status::{self, Line, Work};
+use super::{GitError, Head, Repository, Stamp, Workbench};
+use crate::tree::Tree;
+
+/// What was committed last, and how the work tree differs from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) head: Option<Head>,
+    /// By paths from the top of the work tree; those that are left out are as they were committed.
+    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
+}
+
+/// The versions of a file that is not everywhere as it was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) head: Option<Object>,
+    pub(crate) index: Option<Object>,
+    pub(crate) work: Option<Object>,
+    /// A repository within the repository: its version is the commit that is checked out.
+    pub(crate) is_repository: bool,
+}
+
+/// Looks at a repository, and remembers what it need not read again.
+#[derive(Debug)]
+pub(crate) struct Looking {
+    pub(crate) repository: Repository,
+    bench: Workbench,
+    /// The user's index at the last look.
+    index: Option<Stamp>,
+    blobs: Blobs,
+}
+
+impl Looking {
+    pub(crate) fn new(repository: Repository, folder: &Path) -> Self {
+        let bench = Workbench::for_looking(folder);
+        Self { repository, bench, index: None, blobs: Blobs::default() }
+    }
+
+    /// What is there now: tracked or not, staged or not, but not what is ignored.
+    pub(crate) async fn look(&mut self, tree: &Tree) -> Result<Look, GitError> {
+        let env = self.index_to_use().await?;
+        let listed = self.repository.list(tree, STATUS, &env);
+        let (head, listed) = tokio::join!(self.repository.head(tree), listed);
+        let (head, lines) = (head?, status::read(&listed?)?);
+        let top = self.repository.top.clone();
+        let id_length = head.as_ref().map_or(40, |head| head.commit.len());
+        let mut entries = settle(&mut self.blobs, &top, lines, id_length).await?;
+        inner(tree, &top, &mut entries, DEEPEST).await?;
+        Ok(Look { head, entries })
+    }
+
+    /// An index of our own keeps what was found out about files and folders, so that the next look
+    /// takes half the time. To write it costs as much as that saves: while somebody else keeps
+    /// writing theirs, theirs is read.
+    async fn index_to_use(&mut self) -> Result<Vec<(OsString, Option<OsString>)>, GitError> {
+        let stamp = self.repository.index_stamp();
+        let is_known = stamp.is_some() && stamp == self.index;
+        self.index = stamp;
+        if !is_known {
+            return Ok(Vec::new());
+        }
+        self.repository.copy_index(&mut self.bench).await?;
+        let mut env = self.bench.variables();
+        env.push(("GIT_OPTIONAL_LOCKS".into(), Some("1".into())));
+        Ok(env)
+    }
+}
+
+/// Reads the files whose content only they can tell.
+async fn settle(
+    blobs: &mut Blobs,
+    top: &Path,
+    lines: Vec<Line>,
+    id_length: usize,
+) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
+    let unread = |line: &&Line| line.work == Work::Other && !line.is_repository;
+    let paths: Vec<Vec<u8>> = lines.iter().filter(unread).map(|line| line.path.clone()).collect();
+    let (mut taken, folder) = (std::mem::take(blobs), top.to_owned());
+    let looked = tokio::task::spawn_blocking(move || {
+        let found = taken.look(&folder, paths, id_length);
+        (taken, found)
+    });
+    let looked = looked.await.map_err(|panicked| GitError::NotStarted(panicked.to_string()))?;
+    let mut found = looked.1;
+    *blobs = looked.0;
+    let mut entries = BTreeMap::new();
+    for line in lines {
+        let work = match line.work {
+            Work::AsInIndex => line.index.clone(),
+            Work::Missing => None,
+            Work::Other => found.remove(&line.path).flatten(),
+        };
+        enter(&mut entries, line, work);
+    }
+    Ok(entries)
+}
+
+/// What is untracked can also be known as deleted, if it was taken out of the index only.
+fn enter(entries: &mut BTreeMap<Vec<u8>, Entry>, line: Line, work: Option<Object>) {
+    let Line { path, head, index, is_repository, .. } = line;
+    match entries.get_mut(&path) {
+        Some(known) => known.work = known.work.take().or(work),
+        None => drop(entries.insert(path, Entry { head, index, work, is_repository })),
+    }
+}
+
+/// Looks into the repositories within this one whose files are not as they were committed there.
+async fn inner(
+    tree: &Tree,
+    top: &Path,
+    entries: &mut BTreeMap<Vec<u8>, Entry>,
+    depth: usize,
+) -> Result<(), GitError> {
+    let repositories: Vec<Vec<u8>> = entries
+        .iter()
+        .filter(|(_, entry)| entry.is_repository)
+        .map(|(path, _)| path.clone())
+        .collect();
+    for path in repositories {
+        let folder = top.join(OsStr::from_bytes(&path));
+        let found = match Repository::find(&folder, tree).await? {
+            Some(found) if folder.join(".git").symlink_metadata().is_ok() => found,
+            // It was removed.
+            _ => continue,
+        };
+        let head = found.head(tree).await?;
+        let commit = head.as_ref().map(|head| head.commit.clone()).unwrap_or_default();
+        if let Some(entry) = entries.get_mut(&path) {
+            entry.work = Some(Object { mode: 0o16_0000, id: commit.clone() });
+        }
+        if depth == 0 {
+            continue;
+        }
+        let lines = status::read(&found.list(tree, STATUS, &[]).await?)?;
+        let id_length = commit.len().max(40);
+        let mut below = settle(&mut Blobs::default(), &folder, lines, id_length).await?;
+        Box::pin(inner(tree, &folder, &mut below, depth - 1)).await?;
+        entries.extend(
+            below.into_iter().map(|(name, entry)| ([&path[..], b"/", &name].concat(), entry)),
+        );
+    }
+    Ok(())
+}
+
+const STATUS: &[&str] =
+    &["status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none"];
+
+/// Repositories within repositories.
+const DEEPEST: usize = 4;

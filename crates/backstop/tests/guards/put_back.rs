@@ -1,0 +1,76 @@
+//! `revert = true`: files are put back, and only those, after everything was kept.
+
+use std::fs;
+
+use crate::{git, noted, repository, run, violated};
+
+const GUARDS: &str = "allow = ['src/**']\nprotect = ['tests/**', 'check.sh']\nrevert = true";
+
+#[test]
+fn the_files_are_put_back_and_kept() {
+    let agent = "echo good > src/a.rs; echo 2 > docs/a.md; echo 2 > Cargo.lock; rm tests/a.rs
+        mkdir -p new/deep; echo 1 > new/deep/file; echo 1 > staged; git add staged
+        echo exit 0 > check.sh; echo 1 > tests/more.rs";
+    let test = repository(GUARDS, agent);
+    run(&test, &[]).exits(2);
+    assert_eq!(test.read("src/a.rs"), "good\n", "what is allowed stays");
+    assert_eq!(test.read("docs/a.md"), "1\n");
+    assert_eq!(test.read("Cargo.lock"), "1\n");
+    assert_eq!(test.read("tests/a.rs"), "1\n");
+    assert!(test.read("check.sh").contains("-e good"));
+    for gone in ["new", "staged", "tests/more.rs"] {
+        assert!(!test.exists(gone), "{gone}");
+    }
+    assert_eq!(git(&test.work(), &["status", "--porcelain"]), " M src/a.rs");
+    let notes = noted(&test, "reverted");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let kept = notes[0].rsplit("kept as ").next().expect("a name");
+    let shown = |file: &str| git(&test.work(), &["show", &format!("{kept}:{file}")]);
+    assert_eq!(shown("docs/a.md"), "2");
+    assert_eq!(shown("new/deep/file"), "1");
+    assert_eq!(shown("check.sh"), "exit 0");
+    let kinds: Vec<_> = violated(&test).into_iter().map(|found| found.0).collect();
+    assert_eq!(kinds, ["scope", "protected", "lockfile"]);
+    // What was put back stands in nobody's way.
+    fs::write(test.work().join("agent.sh"), "#!/bin/sh\ntrue\n").expect("can be written");
+    test.run(["resume"]).exits(125);
+}
+
+#[test]
+fn what_was_committed_is_put_back_without_rewriting_history() {
+    let test = repository(GUARDS, "echo 2 > docs/a.md; echo 1 > new; git add -A; git commit -qm x");
+    run(&test, &[]).exits(2);
+    assert_eq!(test.read("docs/a.md"), "1\n");
+    assert!(!test.exists("new"));
+    assert_eq!(git(&test.work(), &["log", "--format=%s"]), "x\nfirst");
+}
+
+#[test]
+fn what_git_ignores_is_put_back_from_a_copy() {
+    let guards = "protect = ['ignored']\nrevert = true";
+    let test = repository(guards, "echo 2 > ignored/secret").file("ignored/secret", "1\n");
+    run(&test, &[]).exits(2);
+    assert_eq!(test.read("ignored/secret"), "1\n");
+    let runs = fs::read_dir(test.state_directory().join("runs")).expect("runs");
+    let run = runs.flatten().next().expect("a run").path();
+    let kept = fs::read_to_string(run.join("reverted/1/ignored%secret")).expect("kept");
+    assert_eq!(kept, "2\n");
+}
+
+#[test]
+fn what_was_dirty_before_is_left_and_told() {
+    let guards = "allow = ['src/**']\nrevert = true\nrequire_clean = false";
+    let test = repository(guards, "echo theirs > docs/a.md").file("docs/a.md", "mine\n");
+    let ended = run(&test, &[]).exits(2);
+    assert_eq!(test.read("docs/a.md"), "theirs\n");
+    assert!(ended.stderr.contains("not put back"), "{}", ended.stderr);
+}
+
+#[test]
+fn without_it_nothing_is_touched() {
+    let test = repository("allow = ['src/**']", "echo 2 > docs/a.md; echo 1 > new");
+    run(&test, &[]).exits(2);
+    assert_eq!(test.read("docs/a.md"), "2\n");
+    assert!(test.exists("new"));
+    assert_eq!(noted(&test, "reverted"), Vec::<String>::new());
+}

@@ -356,7 +356,7 @@ fn values_of_the_wrong_type() {
     1:80 ⟦3⟧ `reason` must be a string · this is an integer
     1:93 ⟦""⟧ `message` must not be empty · nothing can be meant by this
     3:11 ⟦[]⟧ `command` must not be empty · the first item is the program
-    4:1 ⟦[review]⟧ `review` needs `command` · `command` is missing
+    4:1 ⟦[review]⟧ `review` needs `command` or `file`
     6:11 ⟦5⟧ `command` must be a command: a string, or a list of strings · this is an integer
     "#);
     assert_snapshot!(refused_as("[1, 2]", Syntax::Json), @"1:1 ⟦[1, 2]⟧ the file holds a list, not a table of settings · expected keys with values");

@@ -136,6 +136,10 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
       max cost        █░░░░░░░░░░░░  $3.00 of $20.00
       no progress     █████████████  3 iterations in a row made no progress  ← fired
 
+    judged
+      health   100% = tokens left 100% x 0.30 + context left 100% x 0.25 + errors
+               left 100% x 0.25 + recent progress 100% x 0.20
+
     last decisions
       MM-DD HH:MM:SS  stop      stalled           3 iterations in a row made no
                                                   progress
@@ -160,7 +164,8 @@ fn a_run_is_shown_to_programs_with_its_facts() {
             "resume_from",
             "statistics",
             "policy_hash",
-            "facts"
+            "facts",
+            "health"
         ]
     );
     assert_eq!(object["facts"]["iterations"], 3);

@@ -119,7 +119,7 @@ impl Draft {
             settings: Settings::read(table, findings).unwrap_or_default(),
             ..Self::default()
         };
-        refuse_without_judge(&draft.settings, table, findings);
+        refuse_without_judge(table, findings);
         draft.reasons = read_reasons(table, findings);
         draft.rules = read_rules(table, &draft.reasons, findings);
         draft

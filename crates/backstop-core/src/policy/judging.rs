@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::settings::Settings;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::document::{Table, Value};
 use crate::field::{Command, Count, Findings, Period, Text, choices, record};
 
@@ -139,50 +139,70 @@ impl Settings {
 }
 
 /// Refuses sections that name nobody who could judge, and what is said of somebody who is not there.
-pub(super) fn refuse_without_judge(settings: &Settings, table: &Table, findings: &mut Findings) {
-    if let Some(verify) = &settings.verify
-        && verify.command.is_none()
+/// It looks at what is written, so that it is told together with whatever else is wrong.
+pub(super) fn refuse_without_judge(table: &Table, findings: &mut Findings) {
+    if let Some(verify) = Section::of(table, "verify")
+        && !verify.has("command")
     {
-        if verify.tiers.as_ref().is_none_or(Vec::is_empty) {
-            refuse(table, "verify", None, "`verify` needs `command` or `tiers`", findings);
-        } else if verify.report.is_some() {
-            refuse(table, "verify", Some("report"), NO_COMMAND_REPORTS, findings);
+        let is_empty = |value: &Value| matches!(value, Value::List(items) if items.is_empty());
+        if verify.value("tiers").is_none_or(is_empty) {
+            verify.refuse(None, "`verify` needs `command` or `tiers`", findings);
+        } else if verify.has("report") {
+            verify.refuse(Some("report"), NO_COMMAND_REPORTS, findings);
         }
     }
-    if let Some(review) = &settings.review {
-        match (&review.command, &review.file) {
-            (None, None) => {
-                refuse(table, "review", None, "`review` needs `command` or `file`", findings);
-            }
-            (None, Some(_)) if review.timeout.is_some() => {
-                refuse(table, "review", Some("timeout"), NO_COMMAND_TIMED, findings);
-            }
-            _ => {}
+    if let Some(review) = Section::of(table, "review") {
+        if !review.has("command") && !review.has("file") {
+            review.refuse(None, "`review` needs `command` or `file`", findings);
+        } else if !review.has("command") && review.has("timeout") {
+            review.refuse(Some("timeout"), NO_COMMAND_TIMED, findings);
         }
-        if review.file.as_ref().is_some_and(|file| leaves(&file.0)) {
-            refuse(table, "review", Some("file"), FILE_OUTSIDE, findings);
+        if let Some(Value::String(path)) = review.value("file")
+            && leaves(path)
+        {
+            review.refuse(Some("file"), FILE_OUTSIDE, findings);
         }
     }
-    if let Some(drift) = &settings.drift
-        && drift.command.is_none()
+    if let Some(drift) = Section::of(table, "drift")
+        && !drift.has("command")
     {
-        if !settings.measures_drift() {
-            refuse(table, "drift", None, NOTHING_TO_COMPARE, findings);
-        } else if drift.timeout.is_some() {
-            refuse(table, "drift", Some("timeout"), NO_COMMAND_TIMED, findings);
+        let asked_for = Section::of(table, "work").is_some_and(|work| work.has("requirements"));
+        if !asked_for {
+            drift.refuse(None, NOTHING_TO_COMPARE, findings);
+        } else if drift.has("timeout") {
+            drift.refuse(Some("timeout"), NO_COMMAND_TIMED, findings);
         }
     }
 }
 
-/// Underlines a key of a section, or the whole of it.
-fn refuse(table: &Table, section: &str, key: Option<&str>, why: &str, findings: &mut Findings) {
-    let Some(entry) = table.get(section) else { return };
-    let within = match (&entry.node.value, key) {
-        (Value::Table(section), Some(key)) => section.get(key),
-        _ => None,
-    };
-    let span = within.map_or(&entry.node.span, |within| &within.node.span).clone();
-    findings.push(Diagnostic::error(why, span));
+/// A section as it is written.
+struct Section<'a> {
+    table: &'a Table,
+    span: &'a Span,
+}
+
+impl<'a> Section<'a> {
+    fn of(policy: &'a Table, name: &str) -> Option<Self> {
+        let node = &policy.get(name)?.node;
+        match &node.value {
+            Value::Table(table) => Some(Self { table, span: &node.span }),
+            _ => None,
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<&'a Value> {
+        self.table.get(key).map(|entry| &entry.node.value).filter(|value| **value != Value::Null)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    /// Underlines a key, or the whole section.
+    fn refuse(&self, key: Option<&str>, why: &str, findings: &mut Findings) {
+        let within = key.and_then(|key| self.table.get(key)).map(|entry| &entry.node.span);
+        findings.push(Diagnostic::error(why, within.unwrap_or(self.span).clone()));
+    }
 }
 
 /// Whether a path leads out of the directory that it starts in.

@@ -38,7 +38,7 @@ fn boxes_below_a_heading_of_improvements_begin_another_phase() {
     assert_eq!(tasks.last().unwrap()["improvements"], 1);
     let shown = test.run(["show", "latest"]).exits(0).stdout;
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "tasks 2 of 2 done, 0 queued, 1 improvements open, in the improvement phase";
+    let told = "tasks 2 of 2 done, 0 queued, 1 improvement open, in the improvement phase";
     assert!(words.contains(told), "{shown}");
     // With the last improvement done, all is.
     test.run(["run", "--", "sed", "-i", "s/\\[ \\]/[x]/", "PLAN.md"]).exits(0);

@@ -4,7 +4,7 @@ use backstop_core::event::{Phase, ReviewOutcome, Tasks};
 use backstop_core::facts::{Facts, Health, View};
 use serde_json::json;
 
-use crate::report::{hanging, percent};
+use crate::report::{counted, hanging, percent};
 use crate::sanitise::harmless;
 
 /// The parts of the health, each with its share of the score.
@@ -58,7 +58,7 @@ fn health_words(health: &Health) -> String {
 fn task_words(tasks: &Tasks) -> String {
     let mut words = format!("{} of {} done, {} queued", tasks.done, tasks.total, tasks.queued);
     if let Some(open) = tasks.improvements {
-        words.push_str(&format!(", {open} improvements open"));
+        words.push_str(&format!(", {} open", counted(open, "improvement", "improvements")));
     }
     if tasks.phase == Phase::Improvement {
         words.push_str(", in the improvement phase");

@@ -95,7 +95,12 @@ fn in_words(ended: &SideOutcome) -> Result<String, String> {
 /// Commands that run. Nothing goes on unless [`Self::next`] is waited for.
 #[derive(Default)]
 pub(super) struct RunningCommands {
-    running: Vec<(Message, Pin<Box<dyn Future<Output = Outcome>>>)>,
+    running: Vec<RunningCommand>,
+}
+
+struct RunningCommand {
+    message: Message,
+    outcome: Pin<Box<dyn Future<Output = Outcome>>>,
 }
 
 impl RunningCommands {
@@ -104,7 +109,7 @@ impl RunningCommands {
         let has_room = self.running.len() < super::MOST_UNDER_WAY;
         if has_room {
             let outcome = Box::pin(channel.run(&message));
-            self.running.push((message, outcome));
+            self.running.push(RunningCommand { message, outcome });
         }
         has_room
     }
@@ -113,9 +118,8 @@ impl RunningCommands {
     pub(super) async fn next(&mut self) -> (Message, Outcome) {
         poll_fn(|context| {
             for place in 0..self.running.len() {
-                if let Poll::Ready(outcome) = self.running[place].1.as_mut().poll(context) {
-                    let (message, _) = self.running.remove(place);
-                    return Poll::Ready((message, outcome));
+                if let Poll::Ready(outcome) = self.running[place].outcome.as_mut().poll(context) {
+                    return Poll::Ready((self.running.remove(place).message, outcome));
                 }
             }
             Poll::Pending

@@ -15,7 +15,7 @@ use receiver::{Receiver, Reply};
 
 fn webhook(url: &str) -> Webhook {
     Webhook {
-        url: WebhookUrl::parse(url).unwrap(),
+        url: WebhookUrl::parse(url).expect("a URL"),
         secret: None,
         allow_private: true,
         pace: Pace {
@@ -189,7 +189,7 @@ fn private_addresses_are_not_connected_to() {
         // Some of these are names that nothing is found under, which is as good.
         let is_refused = why.contains("is a private address; `allow_private = true`");
         assert!(is_refused || why.contains("lookup") || why.contains("not found"), "{host}: {why}");
-        assert!(is_refused || !host.parse::<std::net::IpAddr>().is_ok(), "{host}: {why}");
+        assert!(is_refused || host.parse::<std::net::IpAddr>().is_err(), "{host}: {why}");
     }
     assert_eq!(receiver.received().len(), 0);
     let named = webhook(&format!("http://localhost:{port}/")).deliver(&message());

@@ -125,7 +125,7 @@ process.
 
 Examples:
   backstop answer latest continue
-  backstop answer 4K7Q fix --note \"the cache may be empty; see docs/cache.md\"
+  backstop answer 4K7Q fix --note see-docs/cache.md
   backstop answer 4K7Q abort
   backstop answer 4K7Q skip";
 
@@ -135,7 +135,7 @@ counts as seen, and `backstop resume` goes on with it. Refused inside a supervis
 
 Examples:
   backstop release latest
-  backstop release 4K7Q --why \"the quota was raised\"";
+  backstop release 4K7Q --why quota-raised";
 
 pub const ATTEND_EXAMPLES: &str = "\
 An attended run asks before each iteration: go, skip or stop. `backstop run --attended` begins that way.

@@ -146,6 +146,7 @@ fn output_is_shown_kept_and_searched() {
         last_error_line: "error: broken".to_owned(),
         last_line: "[PROGRESS] half".to_owned(),
         agent: None,
+        words: String::new(),
     };
     assert_eq!(summary, expected);
     assert_eq!(scene.log(1).len(), 76);

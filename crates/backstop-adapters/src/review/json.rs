@@ -14,11 +14,11 @@ pub(super) fn read(text: &str) -> Option<Said> {
         .into_iter()
         .flatten()
         .filter(|text| text.trim_start().starts_with('{'))
-        .find_map(|text| of_object(serde_json::from_str::<Map<String, Json>>(text.trim()).ok()?))
+        .find_map(|text| of_object(&serde_json::from_str(text.trim()).ok()?))
 }
 
-fn of_object(object: Map<String, Json>) -> Option<Said> {
-    let Some(outcome) = named(&object) else {
+fn of_object(object: &Map<String, Json>) -> Option<Said> {
+    let Some(outcome) = named(object) else {
         // Agents wrap what they say.
         let wrapped = ENVELOPES.iter().find_map(|key| object.get(*key));
         return match wrapped? {
@@ -31,7 +31,7 @@ fn of_object(object: Map<String, Json>) -> Option<Said> {
             _ => None,
         };
     };
-    said(outcome, &object)
+    said(outcome, object)
 }
 
 fn named(object: &Map<String, Json>) -> Option<ReviewOutcome> {

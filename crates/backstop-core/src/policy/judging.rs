@@ -246,7 +246,7 @@ mod tests {
     #[case("[review]\nfile = '/R.md'", "`file` must lie under", "'/R")]
     #[case("[drift]\nevery = 2", "`drift` needs `command`, or `requirements`", "[drift]")]
     #[case("[work]\nrequirements = 'S'\n[drift]\ntimeout = '1s'", "`timeout` is that of", "'1s'")]
-    #[case("[drift]\nevery = 0", "`every` must be at least 1", "0")]
+    #[case("[drift]\ncommand = 'd'\nevery = 0", "`every` must be at least 1", "0")]
     fn what_could_judge_nothing_is_refused_at_its_place(
         #[case] text: &str,
         #[case] message: &str,

@@ -27,7 +27,7 @@ fn in_a_repository(policy: &str, agent: &str) -> Loop {
 }
 
 fn scores(test: &Loop) -> Vec<f64> {
-    test.events("drift").iter().map(|event| event["score"].as_f64().unwrap()).collect()
+    test.events("drift").iter().map(|event| event["score"].as_f64().expect("a score")).collect()
 }
 
 const RELATED: &str = "printf 'fn send_password_reset(user: &User) { let link = ResetLink::expires(hour); mail(user, link) }\\n\

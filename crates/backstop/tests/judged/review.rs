@@ -13,7 +13,7 @@ fn policy(iterations: u32, rest: &str) -> String {
 
 fn outcomes(test: &Loop) -> Vec<String> {
     let reviews = test.events("review").into_iter();
-    reviews.map(|review| review["outcome"].as_str().unwrap().to_owned()).collect()
+    reviews.map(|review| review["outcome"].as_str().expect("an outcome").to_owned()).collect()
 }
 
 #[test]

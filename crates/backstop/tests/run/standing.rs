@@ -85,14 +85,6 @@ fn the_pipeline_knows_its_circuit_breaker_by_name() {
 }
 
 #[test]
-fn what_the_policy_says_and_nobody_acts_on_is_told() {
-    let policy = "[limits]\niterations = 1\n[review]\ncommand = 'true'\n";
-    let test = Loop::new().file("p.toml", policy);
-    let ended = test.run(["run", "--policy", "p.toml", "--", "echo", "DONE"]).exits(125);
-    assert!(ended.stderr.contains("`[review]` is checked"), "{}", ended.stderr);
-}
-
-#[test]
 fn a_wait_that_takes_too_long_holds_the_run() {
     let agent = r#"echo '::backstop {"type":"worker","status":"rate_limited","retry_at":"2099-01-01T00:00:00Z"}'"#;
     let test = Loop::new().script("agent.sh", agent);

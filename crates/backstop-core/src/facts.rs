@@ -9,9 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue,
-    ProgressKind, Raised, RecoveryKind, ReviewOutcome, Signal, SignalKind, Tasks, TestCounts,
-    UsageBasis, VerificationOutcome, WorkerStatus,
+    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
+    Raised, RecoveryKind, Signal, SignalKind, Tasks, UsageBasis, VerificationOutcome,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -24,6 +23,7 @@ mod errors;
 mod given;
 mod handoff;
 mod health;
+mod known;
 mod people;
 mod progress;
 mod reruns;
@@ -434,118 +434,6 @@ impl Facts {
     /// When the last event happened; none before the first.
     pub fn last_event_at(&self) -> Option<Timestamp> {
         (self.events > 0).then(|| self.clock.moment(Timestamp::from_nanos(i64::MIN)).at)
-    }
-
-    /// How many iterations have finished.
-    pub fn iterations(&self) -> u64 {
-        self.iterations
-    }
-
-    /// The exit code of the last iteration.
-    pub fn exit_code(&self) -> Option<i32> {
-        self.exit_code
-    }
-
-    /// What a person is asked and has not answered.
-    pub fn question(&self) -> Option<&str> {
-        self.question.as_deref()
-    }
-
-    /// What the next iteration should be told.
-    pub fn handoff(&self) -> &HandOff {
-        &self.handoff
-    }
-
-    /// What the last error said.
-    pub fn last_error(&self) -> Option<&str> {
-        self.errors.last.as_ref().map(|error| error.message.as_str())
-    }
-
-    /// The tests that failed in the last test run, where they have names.
-    pub fn failed_tests(&self) -> &[String] {
-        &self.tests.failed
-    }
-
-    /// Tokens used so far, without cache reads.
-    pub fn tokens(&self) -> u64 {
-        self.spent.tokens(false)
-    }
-
-    /// Money spent so far; none where nobody has told.
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.spent.cost_known.then(|| self.spent.cost_usd())
-    }
-
-    /// How many errors came in a row.
-    pub fn consecutive_errors(&self) -> u64 {
-        self.errors.consecutive
-    }
-
-    /// Whether the provider took no more when the worker last spoke of it.
-    pub fn is_rate_limited(&self) -> bool {
-        self.worker.is_rate_limited()
-    }
-
-    /// How the last verification ended.
-    pub fn verification(&self) -> Option<VerificationOutcome> {
-        self.verification
-    }
-
-    /// The task list as it was last told.
-    pub fn tasks(&self) -> Option<&Tasks> {
-        self.tasks.as_ref()
-    }
-
-    /// How many improvement cycles there were, and what the last one gained.
-    pub fn cycles(&self) -> (u64, Option<f64>) {
-        (self.cycles.count, self.cycles.improvement)
-    }
-
-    /// How the last review ended.
-    pub fn review_outcome(&self) -> Option<ReviewOutcome> {
-        self.reviews.outcome
-    }
-
-    /// What the last review asked for, unless it approved.
-    pub fn review_requests(&self) -> &[String] {
-        &self.reviews.requests
-    }
-
-    /// How far the work has drifted, if anybody has measured it.
-    pub fn drift(&self) -> Option<f64> {
-        self.drift
-    }
-
-    /// Whether the last iteration ended in an error that trying again later may help against.
-    pub fn ended_in_transient_error(&self) -> bool {
-        let transient =
-            self.errors.last.as_ref().map(|error| error.category) == Some(ErrorCategory::Transient);
-        self.errors.now && transient
-    }
-
-    /// Whether the last iteration that ended met a limit of the provider.
-    pub fn ended_rate_limited(&self) -> bool {
-        self.worker.status == Some(WorkerStatus::RateLimited)
-    }
-
-    /// How long the run has waited for limits of its provider in all.
-    pub fn waited(&self) -> Duration {
-        self.waits.total()
-    }
-
-    /// When the provider takes more again, where it was told.
-    pub fn retry_at(&self) -> Option<Timestamp> {
-        self.worker.retry_at
-    }
-
-    /// The first unit that is not finished: where a pipeline goes on.
-    pub fn first_unfinished_unit(&self) -> Option<(&str, Option<u64>)> {
-        self.units.first_unfinished()
-    }
-
-    /// How many tests ended how in the last test run; none before the first.
-    pub fn test_counts(&self) -> Option<TestCounts> {
-        (self.tests.counts != TestCounts::default()).then_some(self.tests.counts)
     }
 
     /// The repetition detector's state; none before the first action or error.

@@ -335,7 +335,7 @@ fn an_attended_run_starts_by_a_key() {
     for number in [1, 2] {
         terminal.shows("the prompt", |rows| {
             let question = format!("? Start iteration {number}?");
-            rows.iter().any(|row| *row == question)
+            rows.contains(&question)
                 && rows.iter().any(|row| row.contains("[g]o   [s]kip   s[t]op"))
         });
         terminal.types(if number == 1 { b"s" } else { b"g" });

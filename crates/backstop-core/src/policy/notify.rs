@@ -115,7 +115,7 @@ impl WebhookUrl {
         }
         let (host, port) = match authority.strip_prefix('[').and_then(|inner| inner.split_once(']'))
         {
-            Some((address, port)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+            Some((address, port)) if address.parse::<core::net::Ipv6Addr>().is_ok() => {
                 (address, port)
             }
             Some(_) => return Err(Unpostable::Host),

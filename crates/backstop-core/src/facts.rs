@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Answer, Context, Decided, Event, EventKind, IterationFinished, LimitValue, ProgressKind,
-    Raised, RecoveryKind, Signal, SignalKind, Tasks, UsageBasis, VerificationOutcome,
+    Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue, Note,
+    ProgressKind, Raised, RecoveryKind, Signal, SignalKind, Tasks, UsageBasis, VerificationOutcome,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -90,6 +90,9 @@ pub struct Facts {
     question: Option<String>,
     #[serde(default)]
     handoff: HandOff,
+    /// Whether a person wants to be asked before each iteration, where that was changed.
+    #[serde(default)]
+    attended: Option<bool>,
     pub(crate) patterns: seen::Patterns,
     pub(crate) probes: seen::Probes,
     pub(crate) raises: BTreeMap<String, LimitValue>,
@@ -156,9 +159,12 @@ impl Facts {
             EventKind::ErrorSeen(error) => {
                 self.errors.apply(error);
                 self.overrides.forget_errors();
-                let seen = error.signature.as_deref().unwrap_or(&error.message);
-                self.detector().observe_error(seen.as_bytes());
-                self.overrides.repetition = None;
+                // An outage that comes again and again is not the agent going in circles.
+                if error.category != ErrorCategory::Transient {
+                    let seen = error.signature.as_deref().unwrap_or(&error.message);
+                    self.detector().observe_error(seen.as_bytes());
+                    self.overrides.repetition = None;
+                }
                 Watch::ERRORS | Watch::REPETITION
             }
             EventKind::Progress(progress) if counted.contains(progress.kind) => {
@@ -264,7 +270,17 @@ impl Facts {
                 self.decided(decided);
                 Watch::NONE
             }
-            EventKind::Noted(_) => Watch::NONE,
+            EventKind::Noted(noted) => {
+                match noted.what {
+                    Note::Withdrawn => {
+                        self.question = None;
+                        self.clock.done_waiting(Wait::Answer);
+                    }
+                    Note::Attended => self.attended = Some(noted.detail.starts_with("on")),
+                    _ => {}
+                }
+                Watch::NONE
+            }
             EventKind::Held(_) => {
                 self.clock.wait(Wait::Release);
                 Watch::NONE

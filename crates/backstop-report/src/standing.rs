@@ -60,9 +60,21 @@ impl Standing<'_> {
                 commands.insert(0, format!("backstop resume {run} --unmetered allow"));
             }
         }
+        let verb = |command: &String| command.split_whitespace().nth(1).map(str::to_owned);
+        // Only an open question can be answered, and only a held run released.
+        let asks = self.engine.facts().question().is_some();
+        let is_held = self.state.run_status == RunStatus::Held;
+        commands.retain(|command| match verb(command).as_deref() {
+            Some("answer") => asks,
+            Some("release") => is_held,
+            _ => true,
+        });
+        let answers = |command: &String| verb(command).as_deref() == Some("answer");
+        if asks && !commands.iter().any(answers) {
+            commands.insert(0, format!("backstop answer {run} continue"));
+        }
         let lets_go = |command: &String| {
-            let verb = command.split_whitespace().nth(1);
-            matches!(verb, Some("resume" | "release" | "answer"))
+            matches!(verb(command).as_deref(), Some("resume" | "release" | "answer"))
         };
         if self.state.run_status == RunStatus::Held && !commands.iter().any(lets_go) {
             commands.insert(0, format!("backstop resume {run}"));

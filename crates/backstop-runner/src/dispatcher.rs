@@ -112,6 +112,8 @@ pub struct Dispatcher {
     pub(crate) has_keyboard: bool,
     /// A hold is waited out.
     pub(crate) is_held: bool,
+    /// The rule that holds.
+    pub(crate) held_by: Option<usize>,
     /// The file that tells the current iteration what it must know.
     pub(crate) handed_off: Option<PathBuf>,
     /// A person or the system wants the run to end, whatever the policy says.

@@ -1,6 +1,5 @@
 //! The report of a run, made from its journal, and the files of it that every halt leaves.
 
-use std::fs;
 use std::io;
 
 use backstop_core::event::Event;
@@ -47,54 +46,17 @@ pub async fn make(store: &dyn Store, run: &Run, interrupted: bool) -> Result<Rep
 /// Writes the report of a halted run into its folder. Answers with what went wrong: the journal has
 /// everything that it would say, so a report that can't be written is a pity and no fault.
 pub async fn write(store: &dyn Store, folder: &RunFolder, run: RunId) -> Option<String> {
-    write_if_short(store, folder, run, MOST_EVENTS).await
-}
-
-async fn write_if_short(
-    store: &dyn Store,
-    folder: &RunFolder,
-    run: RunId,
-    most: u64,
-) -> Option<String> {
-    let written = match make_if_short(store, run, most).await {
-        Ok(Some(report)) => folder
+    let made = async {
+        let run = store.run_fetch(run).await?.ok_or(StoreError::NoRun(run))?;
+        make(store, &run, false).await
+    };
+    let written = match made.await {
+        Ok(report) => folder
             .write_whole(&folder.report_markdown(), report.to_markdown().as_bytes())
             .and_then(|()| folder.write_whole(&folder.report_html(), report.to_html().as_bytes())),
-        Ok(None) => {
-            return Some(match remove(folder) {
-                Ok(()) => format!(
-                    "the journal is long, so its report was not written: backstop report {run}"
-                ),
-                Err(error) => format!("an older report could not be removed: {error}"),
-            });
-        }
         Err(error) => Err(io::Error::other(error)),
     };
     written.err().map(|error| format!("the report could not be written: {error}"))
-}
-
-/// None for a journal so long that whoever waits for the halt would notice.
-async fn make_if_short(
-    store: &dyn Store,
-    run: RunId,
-    most: u64,
-) -> Result<Option<Report>, StoreError> {
-    if !store.event_list(run, most, 1).await?.is_empty() {
-        return Ok(None);
-    }
-    let run = store.run_fetch(run).await?.ok_or(StoreError::NoRun(run))?;
-    make(store, &run, false).await.map(Some)
-}
-
-/// What an earlier halt said is not true any more.
-fn remove(folder: &RunFolder) -> io::Result<()> {
-    for path in [folder.report_markdown(), folder.report_html()] {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn about(run: &Run, policy_name: String) -> About {
@@ -118,8 +80,6 @@ fn about(run: &Run, policy_name: String) -> About {
 
 /// Small, so that long journals take no more memory than short ones.
 const PAGE: u32 = 4_096;
-/// About half a second of a halt.
-const MOST_EVENTS: u64 = 200_000;
 
 #[cfg(test)]
 mod tests {
@@ -131,7 +91,7 @@ mod tests {
     use crate::unsupervised::{PinnedPolicy, begin, end};
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_long_journal_leaves_no_report_and_no_older_one() {
+    async fn a_report_that_is_lost_can_be_written_anew() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::new(folder.path());
         let store = backstop_store::open(&Location::Embedded(home.clone())).await.unwrap();
@@ -146,10 +106,8 @@ mod tests {
         assert_eq!(ended.warnings, [""; 0]);
         let files = [home.run(run).report_markdown(), home.run(run).report_html()];
         assert!(files.iter().all(|file| file.exists()));
-        let said = write_if_short(&*store, &home.run(run), run, 2).await.unwrap();
-        assert!(said.contains(&format!("backstop report {run}")), "{said}");
-        assert!(files.iter().all(|file| !file.exists()));
-        assert_eq!(write_if_short(&*store, &home.run(run), run, 3).await, None);
+        files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        assert_eq!(write(&*store, &home.run(run), run).await, None);
         assert!(files.iter().all(|file| file.exists()));
     }
 }

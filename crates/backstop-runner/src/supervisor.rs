@@ -112,6 +112,9 @@ impl Supervisor {
         start: Start,
     ) -> Result<Outcome, RunError> {
         let run = lease.run;
+        let mut launch = launch;
+        // What was switched while the run went on holds after a resumption too.
+        launch.attended = engine.facts().attended().unwrap_or(launch.attended);
         let folder = self.home.run(run);
         let journal = Journal::start(Arc::clone(&self.store), lease.clone());
         let mut tree = self.tree;
@@ -202,6 +205,7 @@ impl Supervisor {
             turn: None,
             has_keyboard: self.has_keyboard,
             is_held: false,
+            held_by: None,
             handed_off: None,
             ordered: None,
             was_resumed: start == Start::Resumed,

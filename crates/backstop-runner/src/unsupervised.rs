@@ -53,7 +53,7 @@ pub enum UnsupervisedError {
     GoesOn { run: RunId },
     #[error("run {run} is {status}, not held: there is nothing to release")]
     NotHeld { run: RunId, status: RunStatus },
-    #[error("run {run} asks nothing")]
+    #[error("run {run} asks nothing, or was answered already")]
     NoQuestion { run: RunId },
 }
 
@@ -296,7 +296,6 @@ pub async fn answer(
     by: String,
 ) -> Result<Outcome, UnsupervisedError> {
     write(store, home, run, move |session| {
-        session.refuse_if_not_held()?;
         let question = session.question().ok_or(UnsupervisedError::NoQuestion { run })?;
         session.add(Event::new(Answered { question, answer, note, by: Some(by) }));
         if answer != PersonsAnswer::Abort {
@@ -305,8 +304,10 @@ pub async fn answer(
         }
         let grounds = session.decision();
         let message = "A person answered with abort".to_owned();
+        // The rule stays with it, so that a resumption acknowledges what was asked about.
+        let rule = grounds.rule.clone();
         let stop = of_reason(grounds, Verdict::Stop, ReasonCode::UserAborted, message);
-        Ok(session.halt(stop))
+        Ok(session.halt(Decision { rule, ..stop }))
     })
     .await
 }

@@ -389,3 +389,13 @@ fn a_webhook_that_can_t_be_one_is_refused_at_its_place_and_not_shown() {
     refused.refused(78, &["`secret_env` must be the name of an environment variable"]);
     assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
 }
+
+#[test]
+fn telling_others_takes_no_time_of_the_run() {
+    let policy = "[limits]\niterations = 1\n[notify]\ncommand = \"sleep 1\"\non = [\"halted\"]\n";
+    let test = Loop::new().file("p.toml", policy);
+    test.run(["run", "--policy", "p.toml", "--", "true"]).exits(125);
+    test.run(["resume", "latest", "--raise", "iterations=2"]).exits(125);
+    let resumed = test.events("resumed");
+    assert!(resumed[0]["active_ms"].as_u64().expect("a number") < 800, "{resumed:?}");
+}

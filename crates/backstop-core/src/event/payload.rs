@@ -579,8 +579,10 @@ pub enum Note {
     SetAside,
     /// A person let an iteration pass without running it.
     Skipped,
-    /// Whether a person is asked before each iteration was changed.
+    /// Whether a person is asked before each iteration was changed: `on` or `off`, and by whom.
     Attended,
+    /// A question is of no interest any more.
+    Withdrawn,
     /// Somebody was told of what happened.
     Notified,
     /// Somebody should have been told, and was not.

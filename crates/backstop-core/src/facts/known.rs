@@ -24,6 +24,11 @@ impl Facts {
         self.question.as_deref()
     }
 
+    /// Whether a person wants to be asked before each iteration; none where nobody changed it.
+    pub fn attended(&self) -> Option<bool> {
+        self.attended
+    }
+
     /// What the next iteration should be told.
     pub fn handoff(&self) -> &HandOff {
         &self.handoff

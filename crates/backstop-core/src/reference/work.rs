@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::history::History;
+use super::history::{History, SeenError};
 use crate::event::{
-    Context, EventKind, Quota, Recovered, RecoveryKind, Tasks, UnitStatus, Usage, UsageBasis,
+    Context, ErrorCategory, EventKind, Quota, Recovered, RecoveryKind, Tasks, UnitStatus, Usage,
+    UsageBasis,
 };
 use crate::repetition::{Detector, Reading, Step, StepKind};
 use crate::time::millis;
@@ -278,7 +279,10 @@ impl History<'_> {
                     turn: (!timed).then_some(position as u64),
                 });
             }
-            for error in errors.iter().filter(|error| error.position == position) {
+            let counts = |error: &&SeenError| {
+                error.position == position && error.category != ErrorCategory::Transient
+            };
+            for error in errors.iter().filter(counts) {
                 let seen = error.signature.as_ref().unwrap_or(&error.message);
                 detector.observe_error(seen.as_bytes());
             }

@@ -11,13 +11,15 @@ use super::between::Next;
 use super::{Dispatcher, Happening, Order, RunError, halt};
 use crate::keyboard::Keyboard;
 use crate::prompt::{Choice, Matter, Prompt};
-use crate::report::{Phase, Remark};
+use crate::report::Phase;
 use crate::socket::Reply;
 
 /// A question that is open.
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(super) prompt: Prompt,
+    /// The rule that wants to know.
+    rule: Option<usize>,
     /// On the timers' clock; none to wait for as long as it takes.
     until: Option<Duration>,
     pub(super) keyboard: Option<Keyboard>,
@@ -27,7 +29,7 @@ pub(crate) struct Asking {
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     choice: Choice,
-    by: String,
+    pub(super) by: String,
 }
 
 impl Dispatcher {
@@ -56,13 +58,20 @@ impl Dispatcher {
             }
         };
         self.said = None;
-        self.ask(Matter::Question, question, Some(self.answer_timeout()));
+        let rule = decision.rule.as_ref().map(|rule| rule.index);
+        self.ask(Matter::Question, question, rule, Some(self.answer_timeout()));
     }
 
-    pub(super) fn ask(&mut self, matter: Matter, question: String, within: Option<Duration>) {
+    pub(super) fn ask(
+        &mut self,
+        matter: Matter,
+        question: String,
+        rule: Option<usize>,
+        within: Option<Duration>,
+    ) {
         let keyboard = self.has_keyboard.then(Keyboard::open).flatten();
         let until = within.map(|within| self.timers.active() + within);
-        self.asking = Some(Asking { prompt: Prompt::new(matter, question), until, keyboard });
+        self.asking = Some(Asking { prompt: Prompt::new(matter, question), rule, until, keyboard });
     }
 
     /// What fired, and what speaks for it.
@@ -70,7 +79,8 @@ impl Dispatcher {
         let mut question = decision.message.trim_end_matches('.').to_owned();
         let iteration = self.engine.facts().iterations();
         if iteration > 0 {
-            question.push_str(&format!(" (after {iteration} iterations)"));
+            let s = if iteration == 1 { "" } else { "s" };
+            question.push_str(&format!(" (after {iteration} iteration{s})"));
         }
         question.push('.');
         if let Some(error) = self.engine.facts().last_error() {
@@ -130,7 +140,7 @@ impl Dispatcher {
                 None => "no question is open".to_owned(),
             });
         };
-        let matter = asking.prompt.matter;
+        let (matter, rule) = (asking.prompt.matter, asking.rule);
         if !matter.choices().contains(&choice) {
             let names: Vec<_> = matter.choices().iter().map(|choice| choice.as_str()).collect();
             return Reply::error(format!(
@@ -139,8 +149,12 @@ impl Dispatcher {
                 names.join(", ")
             ));
         }
-        if choice == Choice::Fix && note.as_deref().is_none_or(|note| note.trim().is_empty()) {
+        let has_note = note.as_deref().is_some_and(|note| !note.trim().is_empty());
+        if choice == Choice::Fix && !has_note {
             return Reply::error("`fix` needs a note that says what to do: --note \"…\"");
+        }
+        if has_note && matter == Matter::Turn {
+            return Reply::error(format!("a note goes with `fix`, not with `{choice}`"));
         }
         let question = self.asking.take().map(|asking| asking.prompt.question);
         self.said = Some(Said { choice, by: by.clone() });
@@ -158,21 +172,21 @@ impl Dispatcher {
         if answer == Answer::Abort {
             self.ordered = self.ordered.max(Some(Order::Kill));
         } else {
-            self.set_aside_what_was_seen();
+            self.set_aside(rule);
         }
         Reply::done(Some(seq))
     }
 
     /// A rule that a person has seen and let pass does not count until the next iteration has ended,
-    /// though what it looks at is as it was.
-    pub(super) fn set_aside_what_was_seen(&mut self) {
-        for _ in 0..self.engine.policy().all_rules().count() {
-            let decision = self.engine.poll_decision(self.clock.now());
-            let waits = matches!(decision.verdict, Verdict::Ask | Verdict::Hold | Verdict::Recover);
-            let Some(rule) = decision.rule.filter(|_| waits) else { return };
-            self.engine.refuse_claim(rule.index);
-            self.note(Note::SetAside, rule.name);
-        }
+    /// though what it looks at is as it was. Others, which nobody was shown, do.
+    pub(super) fn set_aside(&mut self, rule: Option<usize>) {
+        self.engine.decide(self.clock.now());
+        let Some(rule) = rule.filter(|rule| self.engine.measure(*rule).truth.is_met()) else {
+            return;
+        };
+        self.engine.refuse_claim(rule);
+        let name = self.engine.policy().all_rules().nth(rule).map(|rule| rule.name().to_owned());
+        self.note(Note::SetAside, name.unwrap_or_default());
     }
 
     /// Between two iterations: waits until the question is answered, or its time is over.
@@ -221,13 +235,7 @@ impl Dispatcher {
     pub(super) fn withdraw_question(&mut self) {
         let Some(asking) = self.asking.take() else { return };
         if asking.prompt.matter == Matter::Question && self.engine.facts().question().is_some() {
-            self.remark(&Remark::Note("the question is withdrawn".to_owned()));
-            self.take(Answered {
-                question: asking.prompt.question,
-                answer: Answer::Continue,
-                note: None,
-                by: Some("backstop".to_owned()),
-            });
+            self.note(Note::Withdrawn, asking.prompt.question);
         }
     }
 

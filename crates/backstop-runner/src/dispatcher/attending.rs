@@ -1,6 +1,6 @@
 //! Attended mode: a person lets each iteration start.
 
-use backstop_core::event::{IterationFinished, IterationStarted, Note, Signal, SignalKind};
+use backstop_core::event::{IterationFinished, IterationStarted, Note};
 
 use super::between::Next;
 use super::{Dispatcher, Order, RunError};
@@ -15,7 +15,7 @@ impl Dispatcher {
             return Ok(Next::Go);
         }
         let number = self.iteration_number();
-        self.ask(Matter::Turn, format!("Start iteration {number}?"), None);
+        self.ask(Matter::Turn, format!("Start iteration {number}?"), None, None);
         self.remark(&Remark::Note(format!(
             "iteration {number} waits: backstop answer {} go|skip|stop",
             self.run
@@ -25,13 +25,14 @@ impl Dispatcher {
         self.asking = None;
         self.clock.run_on();
         match chosen? {
-            Some(Choice::Skip) => {
+            // Of a single iteration nothing is left to run.
+            Some(Choice::Skip) if !self.launch.once => {
                 self.skip(number);
                 Ok(Next::Decide)
             }
-            Some(Choice::Stop) => {
-                self.ordered = self.ordered.max(Some(Order::Stop));
-                self.take(Signal { kind: SignalKind::Stop, by: "attended".to_owned() });
+            Some(Choice::Stop | Choice::Skip) => {
+                let by = self.said.as_ref().map(|said| said.by.clone()).unwrap_or_default();
+                self.order(Order::Stop, &by);
                 Ok(Next::Decide)
             }
             Some(_) => Ok(Next::Go),

@@ -58,7 +58,7 @@ impl Dispatcher {
         }
         if settings.denies_collisions() {
             let own = Claims::of(&self.launch.cwd, Some(&settings));
-            match claims::shared(&*self.store, self.run, &own).await {
+            match claims::shared(&*self.store, self.run, is_new, &own).await {
                 Ok(shared) => {
                     let shared =
                         shared.iter().map(|claim| (GuardKind::Collision, claim.as_bytes()));
@@ -251,7 +251,7 @@ impl Dispatcher {
                 return self.remark(&Remark::Warning(text));
             }
         };
-        let mut all = revert::protected(&self.guards.protected, spoilt, number).await;
+        let mut all = Reverted::default();
         let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
         let list = self.folder.path().join("put-back");
         match self.progress.witness() {
@@ -267,6 +267,10 @@ impl Dispatcher {
                 format!("`{name}`: there is no repository to put it back from")
             })),
         }
+        // Last, since a new file may stand where a protected folder was.
+        let protected = revert::protected(&self.guards.protected, spoilt, number).await;
+        all.files.extend(protected.files);
+        all.left.extend(protected.left);
         if !all.files.is_empty() {
             self.guards.has_reverted = true;
             let names: Vec<_> = all

@@ -49,6 +49,8 @@ impl Dispatcher {
         if let Some(text) = final_report::write(&*self.store, &self.folder, self.run).await {
             self.remark(&Remark::Warning(text));
         }
+        // Nobody's work: what it takes to tell others is no time of the run's.
+        self.clock.pause();
         self.tell_halt(&decision, status).await?;
         self.log(&state);
         self.pump.show(Vec::new());
@@ -166,7 +168,10 @@ pub(super) fn too_long(decision: Decision, message: String, engine: &Engine) -> 
 /// The decision of a run whose question nobody answered.
 pub(super) fn unanswered(decision: Decision, verdict: Verdict, engine: &Engine) -> Decision {
     let message = format!("Nobody answered: {}", decision.message);
-    with_reason(decision, verdict, ReasonCode::UserUnresponsive, message, engine)
+    // The rule stays with it, so that a resumption acknowledges what was asked about.
+    let (rule, value, threshold) = (decision.rule.clone(), decision.value, decision.threshold);
+    let end = with_reason(decision, verdict, ReasonCode::UserUnresponsive, message, engine);
+    Decision { rule, value, threshold, ..end }
 }
 
 /// The decision of a run whose guards can't be checked: nobody knows what it has done.

@@ -28,6 +28,7 @@ impl Dispatcher {
         let words = backstop_core::time::in_words(left);
         self.remark(&Remark::Note(format!("held for {words}: {}", decision.message)));
         self.tell(Occasion::Held, &decision);
+        self.held_by = decision.rule.as_ref().map(|rule| rule.index);
         self.is_held = true;
         let deadline = self.timers.active() + left;
         while self.is_held {
@@ -57,7 +58,7 @@ impl Dispatcher {
         self.is_held = false;
         let why = Some(why).filter(|why| !why.is_empty());
         let seq = self.take(Released { by: Some(by), why });
-        self.set_aside_what_was_seen();
+        self.set_aside(self.held_by);
         Reply::done(Some(seq))
     }
 }

@@ -33,7 +33,7 @@ impl Dispatcher {
         self.remark(&Remark::Note(format!("recovering with {words}: {}", decision.message)));
         let seq = self.take(Recovered { kind, checkpoint });
         // What was recovered from is judged again when the next iteration has ended.
-        self.set_aside_what_was_seen();
+        self.set_aside(decision.rule.as_ref().map(|rule| rule.index));
         // A crash from here on must not take the same fresh start a second time.
         self.durable(seq).await?;
         Ok(Next::Decide)

@@ -26,12 +26,17 @@ impl Dispatcher {
 
     /// The review after an iteration, where the policy wants one after each.
     pub(super) async fn review_iteration(&mut self) -> Result<Option<ReviewOutcome>, RunError> {
-        match self.review_settings() {
-            Some(settings) if settings.when.unwrap_or_default() == ReviewTime::Every => {
-                self.review(&settings).await
-            }
-            _ => Ok(None),
+        match self.review_settings().filter(|_| self.reviews_every_iteration()) {
+            Some(settings) => self.review(&settings).await,
+            None => Ok(None),
         }
+    }
+
+    /// Whether a reviewer is asked after each iteration. One that had nothing to say then is not
+    /// asked a second time about the same work.
+    pub(super) fn reviews_every_iteration(&self) -> bool {
+        let settings = self.review_settings();
+        settings.is_some_and(|set| set.when.unwrap_or_default() == ReviewTime::Every)
     }
 
     /// The review of a claim that needs nothing but an approval, if nobody has said anything yet.

@@ -60,12 +60,15 @@ impl Claims {
 pub(crate) async fn shared(
     store: &dyn Store,
     own: RunId,
+    is_new: bool,
     claims: &Claims,
 ) -> Result<Vec<String>, StoreError> {
     let statuses = vec![RunStatus::Running, RunStatus::Paused];
     let active = store.run_list(&RunFilter { statuses, ..RunFilter::default() }).await?;
     let mut shared = Vec::new();
-    for run in active.into_iter().filter(|run| run.id != own) {
+    // Of two that begin at the same time only the later one yields: names begin with the time.
+    let comes_first = |other: &RunId| *other < own || !is_new;
+    for run in active.into_iter().filter(|run| run.id != own && comes_first(&run.id)) {
         let lease = store.lease_fetch(run.id).await?;
         if !lease.is_some_and(|lease| recovery::is_held(&lease, wall_time())) {
             continue;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::Changed;
@@ -36,6 +36,9 @@ pub(crate) async fn protected(
 ) -> Reverted {
     let kept = protected.taken_away(iteration);
     let mut reverted = Reverted::default();
+    let mut paths: Vec<&Vec<u8>> = paths.iter().collect();
+    // What is new goes first: it may stand where a folder was.
+    paths.sort_by_key(|path| protected.first(path).is_some());
     for path in paths {
         let file = protected.cwd().join(OsStr::from_bytes(path));
         let first = protected.first(path).map(|(print, copy)| (print.kind, copy));
@@ -133,6 +136,7 @@ fn keep(file: &Path, kept: &Path) -> io::Result<()> {
 
 /// Puts a copy in the place of a file, so that whoever reads it finds the one or the other.
 fn replace(file: &Path, kind: Kind, copy: &Path) -> io::Result<()> {
+    clear_the_way(file)?;
     file.parent().map_or(Ok(()), fs::create_dir_all)?;
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".backstop");
@@ -140,13 +144,21 @@ fn replace(file: &Path, kind: Kind, copy: &Path) -> io::Result<()> {
     match kind {
         Kind::Link => symlink(OsStr::from_bytes(&fs::read(copy)?), &beside)?,
         Kind::Plain | Kind::Executable => {
+            // With the permissions that the file had when it was copied.
             fs::copy(copy, &beside)?;
-            let mode = if kind == Kind::Executable { 0o755 } else { 0o644 };
-            fs::set_permissions(&beside, fs::Permissions::from_mode(mode))?;
         }
         Kind::Other => return Err(io::Error::other("it was no file")),
     }
     fs::rename(&beside, file).inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// Takes away a file that stands where a folder was. The state of the work was kept before.
+fn clear_the_way(file: &Path) -> io::Result<()> {
+    let in_the_way = file.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    match in_the_way {
+        Some(folder) if !folder.is_dir() => fs::remove_file(folder),
+        _ => Ok(()),
+    }
 }
 
 /// Removes a file that was not there before, and the folders that it leaves empty.

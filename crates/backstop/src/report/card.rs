@@ -79,6 +79,7 @@ impl Card<'_> {
 
     fn figures(&self, colour: bool) -> String {
         let rows = [
+            ("asks", self.engine.facts().question().map(harmless)),
             ("ran", Some(self.ran())),
             ("spent", self.spent()),
             ("tests", self.tests()),

@@ -166,6 +166,7 @@ impl Human {
             Note::SetAside => "seen, and not asked again before the next iteration has ended:",
             Note::Skipped => "skipped",
             Note::Attended => "asking before each iteration:",
+            Note::Withdrawn => "no answer is needed any more:",
             Note::GuardLifted => "guard lifted for this run:",
             Note::Reverted => "put back:",
             Note::Unguarded => "the guards could not be checked:",

@@ -72,3 +72,13 @@ fn the_policy_can_let_it_be() {
     let (_running, _) = other(&test, "other.toml");
     run(&test, &[]).exits(125);
 }
+
+#[test]
+fn of_two_that_begin_together_only_one_yields() {
+    for _ in 0..4 {
+        let test = two("", "");
+        let runs = [0, 1].map(|_| test.start(["run", "--once", "--", "sh", "-c", "sleep 0.5"]));
+        let codes = runs.map(|run| run.ends().code);
+        assert_ne!(codes, [Some(5), Some(5)]);
+    }
+}

@@ -1,6 +1,7 @@
 //! `revert = true`: files are put back, and only those, after everything was kept.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::{git, noted, repository, run, violated};
 
@@ -73,4 +74,16 @@ fn without_it_nothing_is_touched() {
     assert_eq!(test.read("docs/a.md"), "2\n");
     assert!(test.exists("new"));
     assert_eq!(noted(&test, "reverted"), Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_that_became_a_file_is_a_folder_again_with_its_permissions() {
+    let agent = "rm -rf tests; echo cheat > tests";
+    let test = repository("protect = ['tests/**']\nrevert = true\n", agent);
+    let file = test.work().join("tests/a.rs");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o400)).unwrap();
+    let before = fs::read(&file).expect("it is there");
+    run(&test, &[]).exits(2);
+    assert_eq!(fs::read(&file).expect("it is there again"), before);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o400);
 }

@@ -195,3 +195,13 @@ fn once_is_reviewed_too() {
         test.run(["run", "--once", "--", "true"]).exits(code);
     }
 }
+
+#[test]
+fn a_reviewer_without_a_verdict_is_asked_once_about_the_same_work() {
+    let reviewer = "echo asked >> asked; echo 'Hm.'";
+    let test = Loop::new()
+        .file("backstop.toml", &policy(2, "command = './review.sh'"))
+        .script("review.sh", reviewer);
+    test.run(["run", "--", "true"]).exits(125);
+    assert_eq!(test.read("asked").lines().count(), 2);
+}

@@ -66,6 +66,26 @@ fn waiting_for_a_person_takes_no_time_of_the_run() {
 }
 
 #[test]
+fn a_note_has_no_place_there_and_is_refused() {
+    let (test, running) = attended("1");
+    wait_for("the prompt", || {
+        let refused = test.run(["answer", "latest", "go", "--note", "look"]);
+        refused.stderr.contains("a note goes with `fix`")
+    });
+    answer(&test, "go");
+    running.ends().exits(125);
+}
+
+#[test]
+fn of_a_single_iteration_that_is_skipped_nothing_is_left() {
+    let test = Loop::new().script("agent.sh", "echo went >> went");
+    let running = test.start(["run", "--attended", "--once", "--", "./agent.sh"]);
+    answer(&test, "skip");
+    running.ends().exits(130);
+    assert!(!test.exists("went"));
+}
+
+#[test]
 fn a_run_that_has_ended_asks_nobody() {
     let test = Loop::new().script("agent.sh", "true");
     test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);

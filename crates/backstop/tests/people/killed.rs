@@ -39,6 +39,21 @@ fn in_a_question_the_same_one_is_asked_again() {
 }
 
 #[test]
+fn what_was_switched_on_stays_on() {
+    let script = "touch up; until [ -e go_on ]; do sleep 0.02; done";
+    let test = Loop::new().script("agent.sh", script);
+    let running = test.start(["run", "--max-iterations", "2", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    test.run(["attend", "latest"]).exits(0);
+    kill(&test, running);
+    let test = test.file("go_on", "");
+    let resumed = test.start(["resume", "latest"]);
+    wait_for("the prompt", || test.run(["answer", "latest", "go"]).code == Some(0));
+    wait_for("the second prompt", || test.run(["answer", "latest", "stop"]).code == Some(0));
+    resumed.ends().exits(130);
+}
+
+#[test]
 fn in_a_hold_it_holds_on() {
     let policy = "[limits]\niterations = 2\n[progress]\nmarkers = [\"[PROGRESS]\"]\n\
                   [[rule]]\nwhen = { type = \"cooldown\", duration = \"9m\" }\nthen = \"hold\"\n";

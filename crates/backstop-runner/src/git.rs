@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
 
@@ -33,7 +35,7 @@ pub(crate) struct Repository {
 }
 
 /// What HEAD points at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) commit: String,
     pub(crate) tree: String,

@@ -103,6 +103,11 @@ impl RunFolder {
         self.path.join("prompt-with-handoff")
     }
 
+    /// What the work tree was like when the current iteration began.
+    pub fn iteration_beginning(&self) -> PathBuf {
+        self.path.join("iteration-beginning")
+    }
+
     /// What became of every test of the run.
     pub fn test_history(&self) -> PathBuf {
         self.path.join("tests.json")

@@ -11,6 +11,7 @@ use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
 
 use super::{Dispatcher, halt};
+use crate::git::look::Look;
 use crate::guards::claims::{self, Claims};
 use crate::guards::revert::{self, Reverted};
 use crate::guards::{self, Changed, Violation};
@@ -67,14 +68,59 @@ impl Dispatcher {
                 Err(error) => self.unguarded(format!("other runs: {error}")),
             }
         }
+        if settings.watches_changes() {
+            self.check_interrupted(&settings).await;
+        }
         let changed = self.spoilt_files(&settings).await;
         self.take_all(guards::events(protected_files(&changed)));
+    }
+
+    /// Keeps what an iteration begins with. Should nobody see its end, whoever goes on with the run
+    /// compares with it.
+    pub(super) fn keep_beginning(&mut self) {
+        let Some(Witness::Git(git)) = self.progress.witness().filter(|_| self.guards_changes())
+        else {
+            return;
+        };
+        let Ok(Some(look)) = git.last_look() else { return };
+        let path = self.folder.iteration_beginning();
+        let kept = serde_json::to_vec(look).map_err(io::Error::other);
+        if let Err(error) = kept.and_then(|bytes| self.folder.write_whole(&path, &bytes)) {
+            self.unguarded(format!("what the iteration begins with can't be kept: {error}"));
+        }
+    }
+
+    /// What an iteration changed whose end nobody saw.
+    async fn check_interrupted(&mut self, settings: &GuardSettings) {
+        let Ok(bytes) = std::fs::read(self.folder.iteration_beginning()) else { return };
+        let changed = match serde_json::from_slice::<Look>(&bytes) {
+            Ok(beginning) => {
+                self.progress.measure_from(beginning).await;
+                guards::changed(&self.progress).await
+            }
+            Err(error) => Err(format!("what the iteration began with can't be read: {error}")),
+        };
+        match changed {
+            Ok(changed) => {
+                let violations = guards::out_of_scope(settings, changed);
+                let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
+                self.take_all(guards::events(files));
+            }
+            Err(why) => self.unguarded(format!("what changed: {why}")),
+        }
+        self.forget_beginning();
+    }
+
+    fn forget_beginning(&self) {
+        // There is none where nothing is guarded.
+        let _none = std::fs::remove_file(self.folder.iteration_beginning());
     }
 
     /// After an iteration: what it changed, and whether it was allowed to.
     pub(super) async fn check_guards_after_iteration(&mut self, number: u64) {
         self.guards.unchecked = None;
         self.guards.has_reverted = false;
+        self.forget_beginning();
         let Some(settings) = self.guard_settings() else { return };
         let mut violations = Vec::new();
         if settings.watches_changes() {

@@ -44,6 +44,7 @@ impl Dispatcher {
     pub(super) async fn iteration(&mut self) -> Result<Decision, RunError> {
         let number = self.iteration_number();
         self.take_baseline().await;
+        self.keep_beginning();
         self.hand_off().await;
         let before = self.work_before(number).await;
         self.take(IterationStarted { iteration: Some(number) });

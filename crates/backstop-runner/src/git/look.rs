@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::blob::Blobs;
 pub(crate) use super::status::Object;
 use super::status::{self, Line, Work};
@@ -12,15 +14,38 @@ use super::{GitError, Head, Repository, Stamp, Workbench};
 use crate::tree::Tree;
 
 /// What was committed last, and how the work tree differs from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Look {
     pub(crate) head: Option<Head>,
     /// By paths from the top of the work tree; those that are left out are as they were committed.
+    #[serde(with = "pairs")]
     pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
 }
 
+/// Paths are bytes, and keys in JSON are not.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::Entry;
+
+    pub fn serialize<S: Serializer>(
+        entries: &BTreeMap<Vec<u8>, Entry>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(entries)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Vec<u8>, Entry>, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
 /// The versions of a file that is not everywhere as it was committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) head: Option<Object>,
     pub(crate) index: Option<Object>,

@@ -1,5 +1,7 @@
 //! What `git status --porcelain=v2 -z` prints.
 
+use serde::{Deserialize, Serialize};
+
 use super::GitError;
 
 /// One line of it.
@@ -15,7 +17,7 @@ pub(super) struct Line {
 }
 
 /// A version that git knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Object {
     pub(crate) mode: u32,
     pub(crate) id: String,

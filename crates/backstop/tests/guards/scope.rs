@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::looping::Loop;
+use rustix::process::Signal;
+
+use crate::support::looping::{Loop, send, wait_for};
 use crate::{commit, git, repository, run, violated, violates};
 
 const ALLOW: &str = "allow = ['src/**']";
@@ -201,4 +203,23 @@ fn guards_that_can_not_be_checked_hold_the_run() {
     // Repaired, it goes on.
     fs::write(test.work().join(".git/HEAD"), "ref: refs/heads/main\n").expect("can be written");
     test.run(["resume"]).exits(125);
+}
+
+#[test]
+fn what_an_iteration_did_before_its_supervisor_died_is_seen_on_resumption() {
+    let agent = "echo x > outside; touch ignored/up; exec sleep 300";
+    let test = repository("allow = ['src/**']", agent).file("ignored/x", "");
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("ignored/up"));
+    let all = test.marked();
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter().for_each(|pid| send(*pid, signal));
+    }
+    drop(running);
+    wait_for("the lease's end", || {
+        let listed = test.run(["ls", "--status", "interrupted", "--json"]);
+        listed.stdout.lines().count() == 1
+    });
+    test.run(["resume", "latest"]).exits(2);
+    violates(&test, "scope", &["outside"]);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use backstop_core::decision::Decision;
 use backstop_core::event::Note;
 use backstop_core::policy::StopSignal;
 use backstop_core::verdict::Verdict;
@@ -66,6 +67,11 @@ impl Dispatcher {
                 *ending = Ending::No;
             }
         } else if wanted > ending.rank() {
+            if verdict == Verdict::Ask {
+                // Nobody can be asked, so the iteration is ended on purpose, as by a hold.
+                let decision = self.engine.poll_decision(self.clock.now());
+                self.record(&Decision { verdict: Verdict::Hold, ..decision });
+            }
             self.advance(ending, wanted).await?;
         } else if self.told.new_unit && matches!(ending, Ending::Finishing { .. }) {
             // The unit that was in work has finished: nothing new may start.

@@ -124,6 +124,19 @@ fn without_anybody_to_ask_the_run_is_held_and_can_be_answered_there() {
 }
 
 #[test]
+fn an_iteration_that_is_ended_for_want_of_somebody_to_ask_is_no_error() {
+    let policy = "[limits]\niterations = 9\n[loop]\nfinish_within = \"0s\"\ngrace = \"1s\"\n\
+                  [[rule]]\nwhen = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
+    let report = "echo '::backstop {\"type\":\"drift\",\"score\":0.9}'; exec sleep 300";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", report);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(49);
+    assert_eq!(test.state()["run_status"], "held");
+    assert_eq!(test.state()["facts"]["errored"], 0);
+    let asked = test.events("asked");
+    assert!(!asked[0]["question"].as_str().unwrap_or_default().contains("signal"), "{asked:?}");
+}
+
+#[test]
 fn an_abort_of_a_held_run_ends_it() {
     let policy = ASKS.replace("[notify]\ncommand = \"true\"\n", "");
     let test = Loop::new().file("p.toml", &policy).script("agent.sh", "true");

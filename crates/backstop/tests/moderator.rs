@@ -222,3 +222,14 @@ fn a_warning_is_said_once_for_each_time_that_it_comes_up() {
     assert_eq!(warnings("context_overflow"), 5, "{}", ended.stderr);
     assert_eq!(warnings("stalled"), 1, "{}", ended.stderr);
 }
+
+#[test]
+fn an_outage_that_lasts_is_no_agent_that_repeats_itself() {
+    let rule = "[[rule]]\nwhen = { type = 'repetition', sensitivity = 'high' }\nthen = 'stop'\n";
+    for (category, code) in [("recoverable", 48), ("transient", 0)] {
+        let error = format!(r#"{{"type":"error","category":"{category}","message":"it failed"}}"#);
+        let events = format!("{error}\n").repeat(12);
+        let test = Loop::new().file("p.toml", rule).file("events.jsonl", &events);
+        test.run(["check", "--policy", "p.toml", "--events", "events.jsonl"]).exits(code);
+    }
+}

@@ -59,10 +59,14 @@ async fn a_kill_loses_nothing_that_was_acknowledged() {
         assert_eq!(snapshot.map(|snapshot| snapshot.seq), Some(kept), "trial {trial}");
     }
     assert!(kept > TRIALS, "{kept}");
-    // A fresh look, with nothing in memory.
+    // A fresh look, with nothing in memory. It may bring back one batch more: a process that died
+    // after its commit was on disk and before it could tell the others has lost nothing either.
     drop(store);
     let store = open(directory.path()).await;
-    assert_eq!(check_journal(&store).await, kept);
+    let found = check_journal(&store).await;
+    assert!((kept..=kept + BATCH).contains(&found), "{kept} were kept, {found} are found");
+    let snapshot = store.snapshot_fetch(sample::run_id(0)).await.unwrap();
+    assert_eq!(snapshot.map(|snapshot| snapshot.seq), Some(found));
     assert_eq!(store.health().await.unwrap().problems, [""; 0]);
 }
 
@@ -232,5 +236,7 @@ const ROLE: &str = "BACKSTOP_TEST_ROLE";
 const DIRECTORY: &str = "BACKSTOP_TEST_DIRECTORY";
 const REFUSED: &str = " refused";
 const TRIALS: u64 = 40;
+/// The most events that a writing process has handed over and not seen acknowledged.
+const BATCH: u64 = 3;
 const EMITS: u64 = 15;
 const APPENDS: u64 = 20;

@@ -156,12 +156,8 @@ const fn verdict(status: RunStatus) -> Verdict {
 /// Nothing, if somebody else has finished it meanwhile.
 fn finishing(start: &Unsupervised, update: RunUpdate) -> Batch {
     Batch {
-        run: start.run.id,
-        writer: Writer::Unsupervised,
-        events: Vec::new(),
-        decisions: Vec::new(),
-        snapshot: None,
         update: (!start.run.status.is_halted()).then_some(update),
+        ..Batch::new(start.run.id, Writer::Unsupervised)
     }
 }
 

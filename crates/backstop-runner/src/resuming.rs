@@ -327,10 +327,7 @@ impl Taking {
         let facts = serde_json::to_string(self.engine.facts()).unwrap_or_default();
         store
             .append(&Batch {
-                run: lease.run,
-                writer: Writer::Supervisor(lease.clone()),
                 events: self.events.clone(),
-                decisions: Vec::new(),
                 snapshot: Some(Snapshot { seq: self.seq, facts }),
                 update: Some(RunUpdate {
                     at: wall_time(),
@@ -338,6 +335,7 @@ impl Taking {
                     state: serde_json::to_value(state).unwrap_or_default(),
                     policy_hash: self.engine.policy_hash().to_owned(),
                 }),
+                ..Batch::new(lease.run, Writer::Supervisor(lease.clone()))
             })
             .await
     }

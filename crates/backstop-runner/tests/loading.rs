@@ -81,14 +81,7 @@ impl Journal {
         let facts = serde_json::to_string(self.engine.facts()).expect("possible in a test");
         let snapshot = with_snapshot.then_some(Snapshot { seq: self.seq, facts });
         let run = self.run;
-        let decide = move |_| Batch {
-            run,
-            writer: Writer::Unsupervised,
-            events,
-            decisions: Vec::new(),
-            snapshot,
-            update: None,
-        };
+        let decide = move |_| Batch { events, snapshot, ..Batch::new(run, Writer::Unsupervised) };
         self.store.append_unsupervised(run, Box::new(decide)).await.expect("possible in a test");
     }
 }

@@ -26,6 +26,8 @@ pub enum StoreError {
     LeaseHeld { run: RunId, holder: String, epoch: u64, expires_at: Timestamp },
     #[error("run {run} is no longer ours: another supervisor has taken it")]
     Fenced { run: RunId },
+    #[error("run {run} has taken in the request `{key}` before")]
+    Repeated { run: RunId, key: String },
     #[error("there is no run {0}")]
     NoRun(RunId),
     #[error("`{place}` is not a store: {why}")]

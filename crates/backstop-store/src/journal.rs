@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use crate::audit::NewAuditRow;
 use crate::lease::Lease;
 use crate::record::{Batch, DecisionRecord, NewEvent, RunUpdate, Snapshot, Writer};
 use crate::{Store, StoreError};
@@ -31,6 +32,7 @@ pub struct Entry {
     pub decisions: Vec<DecisionRecord>,
     pub snapshot: Option<Snapshot>,
     pub update: Option<RunUpdate>,
+    pub audit: Vec<NewAuditRow>,
 }
 
 impl Journal {
@@ -229,6 +231,7 @@ impl Queue {
         self.since.get_or_insert_with(Instant::now);
         self.gathered.events.append(&mut entry.events);
         self.gathered.decisions.append(&mut entry.decisions);
+        self.gathered.audit.append(&mut entry.audit);
         // Only the last state counts.
         self.gathered.snapshot = entry.snapshot.or(self.gathered.snapshot.take());
         self.gathered.update = entry.update.or(self.gathered.update.take());
@@ -372,12 +375,12 @@ async fn gather(shared: &Shared, everybody: usize, patience: Duration) {
 
 fn batch(lease: &Lease, entry: Entry) -> Batch {
     Batch {
-        run: lease.run,
-        writer: Writer::Supervisor(lease.clone()),
         events: entry.events,
         decisions: entry.decisions,
         snapshot: entry.snapshot,
         update: entry.update,
+        audit: entry.audit,
+        ..Batch::new(lease.run, Writer::Supervisor(lease.clone()))
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Store`] is the one interface; an engine behind it passes the conformance suite. What was
 //! acknowledged is on disk. Nobody but the holder of a run's lease writes its journal.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -10,25 +11,36 @@ use async_trait::async_trait;
 use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 
+use self::access::TokenRecord;
+use self::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+
+pub mod access;
+pub mod audit;
 mod error;
+mod halting;
 mod home;
 mod journal;
 mod lease;
 mod location;
 mod record;
+mod reruns;
+mod scope;
 mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use error::StoreError;
+pub use halting::HaltOrder;
 pub use home::{Home, RunFolder};
 pub use journal::{Entry, Journal};
 pub use lease::{Holder, Lease, LeaseRecord};
 pub use location::{Location, open};
 pub use record::{
-    Batch, DecisionRecord, Health, InboxMessage, NewEvent, Run, RunFilter, RunUpdate, Snapshot,
-    StoredEvent, StoredPolicy, Unsupervised, Writer,
+    Batch, DecisionRecord, Health, InboxMessage, Intervention, NewEvent, Receipt, Run, RunFilter,
+    RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
+pub use reruns::{FailureSignal, PullRequest};
+pub use scope::{Activation, PolicyScope};
 pub use sqlite::SqliteStore;
 
 /// Where runs are remembered.
@@ -43,6 +55,26 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError>;
 
     async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError>;
+
+    /// Policies, the newest first: those put before another one, or the newest of all.
+    async fn policy_list(
+        &self,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<StoredPolicy>, StoreError>;
+
+    /// Puts a policy in force for a scope, or takes back what is. Never forgotten.
+    async fn policy_activate(&self, activation: &Activation) -> Result<(), StoreError>;
+
+    /// What was put in force last, for each of these scopes that ever had something, in this order.
+    async fn policy_active(&self, scopes: &[PolicyScope]) -> Result<Vec<Activation>, StoreError>;
+
+    /// What was ever put in force, the newest first.
+    async fn policy_history(
+        &self,
+        scope: Option<&PolicyScope>,
+        limit: u32,
+    ) -> Result<Vec<Activation>, StoreError>;
 
     /// Creates a run. Its policy must be there.
     async fn run_create(&self, run: &Run) -> Result<(), StoreError>;
@@ -99,9 +131,29 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Decisions of a run, oldest first.
     async fn decision_list(&self, run: RunId) -> Result<Vec<DecisionRecord>, StoreError>;
 
+    /// Questions to people, the oldest first: of one run or of all, and only those without an
+    /// answer if so wished.
+    async fn intervention_list(
+        &self,
+        run: Option<RunId>,
+        only_open: bool,
+    ) -> Result<Vec<Intervention>, StoreError>;
+
+    /// What was answered to a request with this key, if it was taken in already.
+    async fn receipt_fetch(&self, run: RunId, key: &str) -> Result<Option<String>, StoreError>;
+
+    /// Returns when a run's journal may hold more than this event, or has an inbox with something
+    /// new; at the latest when the time is over. A wake-up for nothing is harmless.
+    async fn changed(&self, run: RunId, after: u64, at_most: Duration) -> Result<(), StoreError>;
+
     /// Leaves a message for a run's supervisor, for those who can't reach its socket. Answers with
-    /// the message's number.
-    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError>;
+    /// the message's number; with that of the first one, if its key was used before.
+    async fn inbox_post(
+        &self,
+        run: RunId,
+        key: Option<&str>,
+        body: &str,
+    ) -> Result<i64, StoreError>;
 
     /// Messages that have no answer yet, oldest first.
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError>;
@@ -110,6 +162,58 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The answer to a message; none as long as there is none.
     async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError>;
+
+    /// Appends to the audit, in one transaction that is on disk when this returns. Answers with the
+    /// last row's place.
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError>;
+
+    async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError>;
+
+    /// How often what was decided in the last seven days.
+    async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError>;
+
+    async fn token_put(&self, token: &TokenRecord) -> Result<(), StoreError>;
+
+    /// All of them, the oldest first, those that are over included.
+    async fn token_list(&self) -> Result<Vec<TokenRecord>, StoreError>;
+
+    async fn token_fetch(&self, hash: &Hash) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// False if there is no such token, or if it was revoked before.
+    async fn token_revoke(&self, id: &str, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Remembers what a failed attempt looked like.
+    async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError>;
+
+    /// The last failures of a pull request, of one job or of all, the oldest first.
+    async fn signal_list(
+        &self,
+        pull_request: &PullRequest,
+        job: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<FailureSignal>, StoreError>;
+
+    /// Takes a delivery; false if it was taken before.
+    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Forgets a delivery that could not be worked on, so that it can be sent again.
+    async fn delivery_forget(&self, id: &str) -> Result<(), StoreError>;
+
+    /// Gives an order to halt; its number is the store's. On disk when this returns.
+    async fn halt_order(&self, order: &HaltOrder) -> Result<HaltOrder, StoreError>;
+
+    /// The orders in force, the oldest first.
+    async fn halt_list(&self) -> Result<Vec<HaltOrder>, StoreError>;
+
+    /// Takes back the orders with exactly these labels, or all of them. Answers with how many.
+    async fn halt_release(
+        &self,
+        labels: Option<&BTreeMap<String, String>>,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<u64, StoreError>;
 
     /// Removes the journals of runs that halted before a time, and answers with their names. What
     /// is known of the runs themselves stays.

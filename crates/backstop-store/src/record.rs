@@ -7,6 +7,7 @@ use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use serde_json::Value as Json;
 
+use crate::audit::NewAuditRow;
 use crate::lease::Lease;
 
 /// A run.
@@ -121,6 +122,44 @@ pub struct Batch {
     pub decisions: Vec<DecisionRecord>,
     pub snapshot: Option<Snapshot>,
     pub update: Option<RunUpdate>,
+    /// Decisions that halt or hold the run.
+    pub audit: Vec<NewAuditRow>,
+    /// For a request that may be sent again. [`crate::StoreError::Repeated`] if it was.
+    pub receipt: Option<Receipt>,
+}
+
+impl Batch {
+    /// Nothing yet.
+    pub fn new(run: RunId, writer: Writer) -> Self {
+        Self {
+            run,
+            writer,
+            events: Vec::new(),
+            decisions: Vec::new(),
+            snapshot: None,
+            update: None,
+            audit: Vec::new(),
+            receipt: None,
+        }
+    }
+}
+
+/// What is answered to a request that may be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    pub key: String,
+    pub answer: String,
+}
+
+/// A question to people and what became of it. Both are events of the run's journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intervention {
+    pub run: RunId,
+    pub seq: u64,
+    pub asked_at: Timestamp,
+    pub asked: String,
+    pub answered_at: Option<Timestamp>,
+    pub answered: Option<String>,
 }
 
 /// What an append without a supervisor starts from.

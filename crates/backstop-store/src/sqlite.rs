@@ -1,5 +1,6 @@
 //! The embedded engine: one SQLite database in the state directory.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -8,13 +9,19 @@ use backstop_core::time::Timestamp;
 use sqlx::Row as _;
 use tokio::sync::Mutex;
 
+mod access;
 mod append;
+mod audit;
+mod change;
 mod events;
 mod fault;
+mod halting;
 mod health;
 mod open;
+mod policies;
 mod prune;
 mod reader;
+mod reruns;
 mod row;
 mod schema;
 mod writer;
@@ -22,12 +29,17 @@ mod writer;
 use self::fault::Fault;
 use self::reader::Readers;
 use self::writer::{Durability, Writer};
+use crate::access::TokenRecord;
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::halting::HaltOrder;
 use crate::home::Home;
 use crate::lease::{Holder, Lease, LeaseRecord};
 use crate::record::{
-    Batch, DecisionRecord, Health, InboxMessage, Run, RunFilter, Snapshot, StoredEvent,
-    StoredPolicy, Unsupervised,
+    Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
+    StoredEvent, StoredPolicy, Unsupervised,
 };
+use crate::reruns::{FailureSignal, PullRequest};
+use crate::scope::{Activation, PolicyScope};
 use crate::{Store, StoreError};
 
 /// A store in a state directory.
@@ -41,23 +53,35 @@ pub struct SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn policy_put(&self, policy: &StoredPolicy) -> Result<(), StoreError> {
-        let query = sqlx::query(
-            "INSERT INTO policies (hash, label, json, source, source_name, put_by, put_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (hash) DO NOTHING",
-        )
-        .bind(&policy.hash)
-        .bind(&policy.label)
-        .bind(&policy.json)
-        .bind(&policy.source)
-        .bind(&policy.source_name)
-        .bind(&policy.put_by)
-        .bind(policy.put_at.as_nanos());
-        let mut writer = self.writer.lock().await;
-        writer.run(Durability::Ordered, query).await.map(drop).map_err(Fault::of_write)
+        policies::put(&self.writer, policy).await
     }
 
     async fn policy_fetch(&self, hash: &str) -> Result<Option<StoredPolicy>, StoreError> {
         self.readers.one(sqlx::query("SELECT * FROM policies WHERE hash = ?1").bind(hash)).await
+    }
+
+    async fn policy_list(
+        &self,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<StoredPolicy>, StoreError> {
+        policies::list(&self.readers, before, limit).await
+    }
+
+    async fn policy_activate(&self, activation: &Activation) -> Result<(), StoreError> {
+        policies::activate(&self.writer, activation).await
+    }
+
+    async fn policy_active(&self, scopes: &[PolicyScope]) -> Result<Vec<Activation>, StoreError> {
+        policies::active(&self.readers, scopes).await
+    }
+
+    async fn policy_history(
+        &self,
+        scope: Option<&PolicyScope>,
+        limit: u32,
+    ) -> Result<Vec<Activation>, StoreError> {
+        policies::history(&self.readers, scope, limit).await
     }
 
     async fn run_create(&self, run: &Run) -> Result<(), StoreError> {
@@ -207,10 +231,45 @@ impl Store for SqliteStore {
         self.readers.all(query.bind(run.as_str())).await
     }
 
-    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError> {
-        let query = sqlx::query("INSERT INTO inbox (run, body) VALUES (?1, ?2) RETURNING number")
-            .bind(run.as_str())
-            .bind(body);
+    async fn intervention_list(
+        &self,
+        run: Option<RunId>,
+        only_open: bool,
+    ) -> Result<Vec<Intervention>, StoreError> {
+        let query = sqlx::query(
+            "SELECT * FROM interventions \
+             WHERE (?1 IS NULL OR run = ?1) AND (NOT ?2 OR answered_at IS NULL) \
+             ORDER BY asked_at, run, seq",
+        );
+        self.readers.all(query.bind(run.map(|run| run.as_str().to_owned())).bind(only_open)).await
+    }
+
+    async fn receipt_fetch(&self, run: RunId, key: &str) -> Result<Option<String>, StoreError> {
+        let query = sqlx::query("SELECT answer FROM receipts WHERE run = ?1 AND key = ?2");
+        let row = self.readers.row(query.bind(run.as_str()).bind(key)).await?;
+        let answer = row.map(|row| row.try_get("answer")).transpose();
+        answer.map_err(|error| Fault::from(error).of_read())
+    }
+
+    async fn changed(&self, run: RunId, after: u64, at_most: Duration) -> Result<(), StoreError> {
+        change::wait(&self.readers, run, after, at_most).await
+    }
+
+    async fn inbox_post(
+        &self,
+        run: RunId,
+        key: Option<&str>,
+        body: &str,
+    ) -> Result<i64, StoreError> {
+        let query = sqlx::query(
+            // An update that changes nothing, so that the first one's number is answered.
+            "INSERT INTO inbox (run, key, body) VALUES (?1, ?2, ?3) \
+             ON CONFLICT (run, key) WHERE key IS NOT NULL DO UPDATE SET key = excluded.key \
+             RETURNING number",
+        )
+        .bind(run.as_str())
+        .bind(key)
+        .bind(body);
         let mut writer = self.writer.lock().await;
         let rows = writer.run(Durability::Ordered, query).await;
         let rows = rows.map_err(|fault| fault.of_write_for(run))?;
@@ -240,6 +299,76 @@ impl Store for SqliteStore {
         let row = self.readers.row(query).await?;
         let answer = row.map(|row| row.try_get("answer")).transpose();
         answer.map(Option::flatten).map_err(|error| Fault::from(error).of_read())
+    }
+
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
+        audit::append(&self.writer, rows).await
+    }
+
+    async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        audit::list(&self.readers, filter).await
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        audit::head(&self.readers).await
+    }
+
+    async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError> {
+        audit::analytics(&self.readers).await
+    }
+
+    async fn token_put(&self, token: &TokenRecord) -> Result<(), StoreError> {
+        access::put(&self.writer, token).await
+    }
+
+    async fn token_list(&self) -> Result<Vec<TokenRecord>, StoreError> {
+        access::list(&self.readers).await
+    }
+
+    async fn token_fetch(&self, hash: &Hash) -> Result<Option<TokenRecord>, StoreError> {
+        access::fetch(&self.readers, hash).await
+    }
+
+    async fn token_revoke(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
+        access::revoke(&self.writer, id, at).await
+    }
+
+    async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError> {
+        reruns::put(&self.writer, signal).await
+    }
+
+    async fn signal_list(
+        &self,
+        pull_request: &PullRequest,
+        job: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<FailureSignal>, StoreError> {
+        reruns::list(&self.readers, pull_request, job, limit).await
+    }
+
+    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
+        reruns::take(&self.writer, id, at).await
+    }
+
+    async fn delivery_forget(&self, id: &str) -> Result<(), StoreError> {
+        reruns::forget(&self.writer, id).await
+    }
+
+    async fn halt_order(&self, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
+        halting::order(&self.writer, order).await
+    }
+
+    async fn halt_list(&self) -> Result<Vec<HaltOrder>, StoreError> {
+        halting::list(&self.readers).await
+    }
+
+    async fn halt_release(
+        &self,
+        labels: Option<&BTreeMap<String, String>>,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<u64, StoreError> {
+        halting::release(&self.writer, labels, by, at).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

@@ -120,7 +120,9 @@ fn of_store(error: &StoreError) -> u8 {
         | StoreError::Write(_)
         | StoreError::Read(_)
         | StoreError::Damaged(_) => exit_code::IO,
-        StoreError::LeaseHeld { .. } | StoreError::Fenced { .. } => exit_code::BAD_DATA,
+        StoreError::LeaseHeld { .. } | StoreError::Fenced { .. } | StoreError::Repeated { .. } => {
+            exit_code::BAD_DATA
+        }
         StoreError::NoRun(_) => exit_code::NO_INPUT,
         StoreError::Location { .. } => exit_code::USAGE,
     }

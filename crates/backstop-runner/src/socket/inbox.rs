@@ -67,7 +67,7 @@ async fn post(
     let request = serde_json::from_str(line).expect("an order is an object");
     let letter = Letter { expires_at: wall_time().plus(patience), request };
     let body = serde_json::to_string(&letter).expect("a letter has only string keys");
-    let number = store.inbox_post(run, &body).await?;
+    let number = store.inbox_post(run, None, &body).await?;
     let posted = Instant::now();
     loop {
         if let Some(text) = store.inbox_answer_fetch(number).await? {

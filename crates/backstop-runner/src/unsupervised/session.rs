@@ -226,14 +226,7 @@ impl Session {
 
 /// A batch that changes nothing.
 pub(super) fn nothing(run: RunId) -> Batch {
-    Batch {
-        run,
-        writer: Writer::Unsupervised,
-        events: Vec::new(),
-        decisions: Vec::new(),
-        snapshot: None,
-        update: None,
-    }
+    Batch::new(run, Writer::Unsupervised)
 }
 
 pub(super) fn json(state: &RunState) -> Json {

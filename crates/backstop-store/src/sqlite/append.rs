@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use super::fault::Fault;
 use super::row::{FromRow, checksum, checksum_of_decision};
 use super::writer::{Durability, Patience, Writer};
-use super::{events, json, number};
+use super::{audit, events, json, number};
 use crate::StoreError;
 use crate::lease::LeaseRecord;
 use crate::record::{Batch, Run, Snapshot, StoredPolicy, Unsupervised, Writer as By};
@@ -24,11 +24,45 @@ pub async fn supervised(writer: &Mutex<Writer>, batch: &Batch) -> Result<(), Sto
             "a run without a supervisor is written in one transaction with what is read".to_owned(),
         ));
     };
-    let statement = statement(batch.run, Some(lease.epoch), batch)?;
     let mut writer = writer.lock().await;
-    match writer.run(Durability::Synced, statement).await {
-        Ok(_) => Ok(()),
-        Err(fault) => Err(fault.of_write_for(batch.run)),
+    if batch.audit.is_empty() {
+        let statement = statement(batch.run, Some(lease.epoch), batch)?;
+        return match writer.run(Durability::Synced, statement).await {
+            Ok(_) => Ok(()),
+            Err(fault) => Err(of_append(fault, batch)),
+        };
+    }
+    let mut patience = Patience::default();
+    loop {
+        let statement = statement(batch.run, Some(lease.epoch), batch)?;
+        match audited(&mut writer, statement, batch).await {
+            Err(fault) if patience.lasts(&fault) => {}
+            Err(fault) => return Err(of_append(writer.remember(fault), batch)),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// Appends with what goes into the audit, all or nothing.
+async fn audited(
+    writer: &mut Writer,
+    statement: Query<'static, Sqlite, SqliteArguments>,
+    batch: &Batch,
+) -> Result<(), Fault> {
+    let mut transaction = writer.begin().await?;
+    statement.execute(&mut *transaction).await?;
+    audit::insert(&mut transaction, &batch.audit).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// What an append failed with.
+fn of_append(fault: Fault, batch: &Batch) -> StoreError {
+    match &batch.receipt {
+        Some(receipt) if fault.is_of_receipt() => {
+            StoreError::Repeated { run: batch.run, key: receipt.key.clone() }
+        }
+        _ => fault.of_write_for(batch.run),
     }
 }
 
@@ -95,7 +129,14 @@ async fn attempt(
     let Some(decide) = decide.take() else { return Ok(()) };
     let batch = decide(current);
     let statement = statement(run, None, &batch).map_err(Trouble::Refusal)?;
-    statement.execute(&mut *transaction).await?;
+    let written = statement.execute(&mut *transaction).await.map_err(Fault::from);
+    written.map_err(|fault| match fault.is_of_receipt() {
+        true => Trouble::Refusal(of_append(fault, &batch)),
+        false => Trouble::Fault(fault),
+    })?;
+    if !batch.audit.is_empty() {
+        audit::insert(&mut transaction, &batch.audit).await?;
+    }
     transaction.commit().await?;
     Ok(())
 }
@@ -152,16 +193,20 @@ fn statement(
         })
         .collect();
     let (snapshot, update) = (batch.snapshot.as_ref(), batch.update.as_ref());
-    Ok(sqlx::query("INSERT INTO appends VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
-        .bind(run.as_str().to_owned())
-        .bind(epoch.map(number))
-        .bind(json(&events)?)
-        .bind(json(&decisions)?)
-        .bind(snapshot.map(|snapshot| number(snapshot.seq)))
-        .bind(snapshot.map(|snapshot| snapshot.facts.clone()))
-        .bind(snapshot.map(|snapshot| checksum(snapshot.seq, &snapshot.facts)))
-        .bind(update.map(|update| update.at.as_nanos()))
-        .bind(update.map(|update| update.status.as_str()))
-        .bind(update.map(|update| json(&update.state)).transpose()?)
-        .bind(update.map(|update| update.policy_hash.clone())))
+    Ok(sqlx::query(
+        "INSERT INTO appends VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )
+    .bind(run.as_str().to_owned())
+    .bind(epoch.map(number))
+    .bind(json(&events)?)
+    .bind(json(&decisions)?)
+    .bind(snapshot.map(|snapshot| number(snapshot.seq)))
+    .bind(snapshot.map(|snapshot| snapshot.facts.clone()))
+    .bind(snapshot.map(|snapshot| checksum(snapshot.seq, &snapshot.facts)))
+    .bind(update.map(|update| update.at.as_nanos()))
+    .bind(update.map(|update| update.status.as_str()))
+    .bind(update.map(|update| json(&update.state)).transpose()?)
+    .bind(update.map(|update| update.policy_hash.clone()))
+    .bind(batch.receipt.as_ref().map(|receipt| receipt.key.clone()))
+    .bind(batch.receipt.as_ref().map(|receipt| receipt.answer.clone())))
 }

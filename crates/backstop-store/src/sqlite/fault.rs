@@ -81,6 +81,11 @@ impl Fault {
         self.code == Some(CONSTRAINT_FOREIGN_KEY)
     }
 
+    /// A request that was taken in before.
+    pub fn is_of_receipt(&self) -> bool {
+        self.code == Some(CONSTRAINT_PRIMARY_KEY) && self.text.contains("receipts.key")
+    }
+
     fn primary(&self) -> Option<i32> {
         self.code.map(|code| code & 0xFF)
     }
@@ -114,4 +119,5 @@ const FULL: i32 = 13;
 const PROTOCOL: i32 = 15;
 const NOT_A_DATABASE: i32 = 26;
 const CONSTRAINT_FOREIGN_KEY: i32 = 787;
+const CONSTRAINT_PRIMARY_KEY: i32 = 1555;
 const CONSTRAINT_TRIGGER: i32 = 1811;

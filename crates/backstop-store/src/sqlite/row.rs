@@ -11,7 +11,7 @@ use backstop_core::time::Timestamp;
 
 use super::fault::Fault;
 use crate::lease::{Lease, LeaseRecord};
-use crate::record::{DecisionRecord, InboxMessage, Run, Snapshot, StoredPolicy};
+use crate::record::{DecisionRecord, InboxMessage, Intervention, Run, Snapshot, StoredPolicy};
 
 /// Something that a query gives, one per row.
 pub trait FromRow: Sized {
@@ -85,6 +85,20 @@ impl FromRow for DecisionRecord {
     }
 }
 
+impl FromRow for Intervention {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        let answered_at: Option<i64> = row.try_get("answered_at")?;
+        Ok(Self {
+            run: parsed(row, "run")?,
+            seq: count(row, "seq")?,
+            asked_at: time(row, "asked_at")?,
+            asked: row.try_get("asked")?,
+            answered_at: answered_at.map(Timestamp::from_nanos),
+            answered: row.try_get("answered")?,
+        })
+    }
+}
+
 impl FromRow for InboxMessage {
     fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
         Ok(Self { number: row.try_get("number")?, body: row.try_get("body")? })
@@ -115,11 +129,11 @@ pub fn count(row: &SqliteRow, column: &str) -> Result<u64, Fault> {
     u64::try_from(number).map_err(|_| Fault::of_content(column, &number))
 }
 
-fn time(row: &SqliteRow, column: &str) -> Result<Timestamp, Fault> {
+pub fn time(row: &SqliteRow, column: &str) -> Result<Timestamp, Fault> {
     Ok(Timestamp::from_nanos(row.try_get(column)?))
 }
 
-fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Fault> {
+pub fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Fault> {
     let text: &str = row.try_get(column)?;
     serde_json::from_str(text).map_err(|_| Fault::of_content(column, &text))
 }

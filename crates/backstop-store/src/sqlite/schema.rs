@@ -115,6 +115,7 @@ async fn migrate(connection: &mut SqliteConnection, place: &str) -> Result<(), S
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_runs.sql"),
     include_str!("../../migrations/sqlite/0002_journal_order.sql"),
+    include_str!("../../migrations/sqlite/0003_service.sql"),
 ];
 
 /// Marks a database as ours: the letters `bkst`.

@@ -1,5 +1,6 @@
 //! A store that fails on demand.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +10,16 @@ use async_trait::async_trait;
 use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 
+use crate::access::TokenRecord;
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::halting::HaltOrder;
 use crate::lease::{Holder, Lease, LeaseRecord};
 use crate::record::{
-    Batch, DecisionRecord, Health, InboxMessage, Run, RunFilter, Snapshot, StoredEvent,
-    StoredPolicy, Unsupervised,
+    Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
+    StoredEvent, StoredPolicy, Unsupervised,
 };
+use crate::reruns::{FailureSignal, PullRequest};
+use crate::scope::{Activation, PolicyScope};
 use crate::{Store, StoreError};
 
 /// Makes the stores that a program opens fail: `CALL KIND once|lasting PATH`. The file is created
@@ -180,8 +186,13 @@ impl Store for FailingStore {
         self.next()?.decision_list(run).await
     }
 
-    async fn inbox_post(&self, run: RunId, body: &str) -> Result<i64, StoreError> {
-        self.next()?.inbox_post(run, body).await
+    async fn inbox_post(
+        &self,
+        run: RunId,
+        key: Option<&str>,
+        body: &str,
+    ) -> Result<i64, StoreError> {
+        self.next()?.inbox_post(run, key, body).await
     }
 
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
@@ -194,6 +205,116 @@ impl Store for FailingStore {
 
     async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError> {
         self.next()?.inbox_answer_fetch(message).await
+    }
+
+    async fn policy_list(
+        &self,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<StoredPolicy>, StoreError> {
+        self.next()?.policy_list(before, limit).await
+    }
+
+    async fn policy_activate(&self, activation: &Activation) -> Result<(), StoreError> {
+        self.next()?.policy_activate(activation).await
+    }
+
+    async fn policy_active(&self, scopes: &[PolicyScope]) -> Result<Vec<Activation>, StoreError> {
+        self.next()?.policy_active(scopes).await
+    }
+
+    async fn policy_history(
+        &self,
+        scope: Option<&PolicyScope>,
+        limit: u32,
+    ) -> Result<Vec<Activation>, StoreError> {
+        self.next()?.policy_history(scope, limit).await
+    }
+
+    async fn intervention_list(
+        &self,
+        run: Option<RunId>,
+        only_open: bool,
+    ) -> Result<Vec<Intervention>, StoreError> {
+        self.next()?.intervention_list(run, only_open).await
+    }
+
+    async fn receipt_fetch(&self, run: RunId, key: &str) -> Result<Option<String>, StoreError> {
+        self.next()?.receipt_fetch(run, key).await
+    }
+
+    async fn changed(&self, run: RunId, after: u64, at_most: Duration) -> Result<(), StoreError> {
+        self.next()?.changed(run, after, at_most).await
+    }
+
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
+        self.next()?.audit_append(rows).await
+    }
+
+    async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        self.next()?.audit_list(filter).await
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        self.next()?.audit_head().await
+    }
+
+    async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError> {
+        self.next()?.audit_analytics().await
+    }
+
+    async fn token_put(&self, token: &TokenRecord) -> Result<(), StoreError> {
+        self.next()?.token_put(token).await
+    }
+
+    async fn token_list(&self) -> Result<Vec<TokenRecord>, StoreError> {
+        self.next()?.token_list().await
+    }
+
+    async fn token_fetch(&self, hash: &Hash) -> Result<Option<TokenRecord>, StoreError> {
+        self.next()?.token_fetch(hash).await
+    }
+
+    async fn token_revoke(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
+        self.next()?.token_revoke(id, at).await
+    }
+
+    async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError> {
+        self.next()?.signal_put(signal).await
+    }
+
+    async fn signal_list(
+        &self,
+        pull_request: &PullRequest,
+        job: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<FailureSignal>, StoreError> {
+        self.next()?.signal_list(pull_request, job, limit).await
+    }
+
+    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
+        self.next()?.delivery_take(id, at).await
+    }
+
+    async fn delivery_forget(&self, id: &str) -> Result<(), StoreError> {
+        self.next()?.delivery_forget(id).await
+    }
+
+    async fn halt_order(&self, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
+        self.next()?.halt_order(order).await
+    }
+
+    async fn halt_list(&self) -> Result<Vec<HaltOrder>, StoreError> {
+        self.next()?.halt_list().await
+    }
+
+    async fn halt_release(
+        &self,
+        labels: Option<&BTreeMap<String, String>>,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<u64, StoreError> {
+        self.next()?.halt_release(labels, by, at).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

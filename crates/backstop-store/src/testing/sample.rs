@@ -100,11 +100,7 @@ pub fn update(status: RunStatus) -> RunUpdate {
 /// Some events of a lease's run, and nothing else.
 pub fn events(lease: &Lease, seqs: impl IntoIterator<Item = u64>) -> Batch {
     Batch {
-        run: lease.run,
-        writer: Writer::Supervisor(lease.clone()),
         events: seqs.into_iter().map(event).collect(),
-        decisions: Vec::new(),
-        snapshot: None,
-        update: None,
+        ..Batch::new(lease.run, Writer::Supervisor(lease.clone()))
     }
 }

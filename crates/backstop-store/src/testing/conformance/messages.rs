@@ -11,9 +11,9 @@ pub async fn messages_wait_for_an_answer(open: impl AsyncFn() -> Arc<dyn Store>)
     let (store, other) = (open().await, open().await);
     let lease = with_lease(&store).await;
     let elsewhere = with_run(&store, 1).await;
-    let stop = other.inbox_post(lease.run, "{\"stop\":1}").await.unwrap();
-    other.inbox_post(elsewhere.id, "not for us").await.unwrap();
-    let raise = other.inbox_post(lease.run, "raise").await.unwrap();
+    let stop = other.inbox_post(lease.run, None, "{\"stop\":1}").await.unwrap();
+    other.inbox_post(elsewhere.id, None, "not for us").await.unwrap();
+    let raise = other.inbox_post(lease.run, None, "raise").await.unwrap();
     let message = |number, body: &str| InboxMessage { number, body: body.to_owned() };
     let expected = [message(stop, "{\"stop\":1}"), message(raise, "raise")];
     assert_eq!(store.inbox_list(&lease).await.unwrap(), expected);
@@ -28,6 +28,6 @@ pub async fn messages_wait_for_an_answer(open: impl AsyncFn() -> Arc<dyn Store>)
 
 pub async fn a_message_to_no_run_is_refused(open: impl AsyncFn() -> Arc<dyn Store>) {
     let store = open().await;
-    let refused = store.inbox_post(sample::run_id(0), "hello").await;
+    let refused = store.inbox_post(sample::run_id(0), None, "hello").await;
     assert!(matches!(refused, Err(StoreError::NoRun(_))), "{refused:?}");
 }

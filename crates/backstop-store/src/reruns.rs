@@ -1,0 +1,32 @@
+//! What is remembered of pull requests whose failed jobs are run again.
+
+use backstop_core::time::Timestamp;
+use serde::Serialize;
+
+/// A pull request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PullRequest {
+    /// In lower case, as the names of repositories are the same in any case.
+    pub owner: String,
+    pub repo: String,
+    pub number: u64,
+}
+
+impl PullRequest {
+    pub fn new(owner: &str, repo: &str, number: u64) -> Self {
+        Self { owner: owner.to_lowercase(), repo: repo.to_lowercase(), number }
+    }
+}
+
+/// What one failed attempt of a job looked like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureSignal {
+    pub pull_request: PullRequest,
+    pub job: String,
+    /// The workflow run and its attempt. The same job, run and attempt again changes nothing.
+    pub workflow_run_id: u64,
+    pub attempt: u64,
+    pub hash: String,
+    pub class: Option<String>,
+    pub at: Timestamp,
+}

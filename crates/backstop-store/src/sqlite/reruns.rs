@@ -1,0 +1,89 @@
+//! Failures of pull requests' jobs, and deliveries that were taken.
+
+use backstop_core::time::Timestamp;
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+use tokio::sync::Mutex;
+
+use super::fault::Fault;
+use super::number;
+use super::reader::Readers;
+use super::row::{FromRow, count, time};
+use super::writer::{Durability, Writer};
+use crate::StoreError;
+use crate::reruns::{FailureSignal, PullRequest};
+
+pub async fn put(writer: &Mutex<Writer>, signal: &FailureSignal) -> Result<(), StoreError> {
+    let query = sqlx::query(
+        "INSERT INTO failure_signals \
+             (owner, repo, pr_number, job, workflow_run_id, attempt, hash, class, at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
+    )
+    .bind(&signal.pull_request.owner)
+    .bind(&signal.pull_request.repo)
+    .bind(number(signal.pull_request.number))
+    .bind(&signal.job)
+    .bind(number(signal.workflow_run_id))
+    .bind(number(signal.attempt))
+    .bind(&signal.hash)
+    .bind(&signal.class)
+    .bind(signal.at.as_nanos());
+    let mut writer = writer.lock().await;
+    writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn list(
+    readers: &Readers,
+    pull_request: &PullRequest,
+    job: Option<&str>,
+    limit: u32,
+) -> Result<Vec<FailureSignal>, StoreError> {
+    let query = sqlx::query(
+        "SELECT * FROM (SELECT * FROM failure_signals \
+             WHERE owner = ?1 AND repo = ?2 AND pr_number = ?3 AND (?4 IS NULL OR job = ?4) \
+             ORDER BY number DESC LIMIT ?5) ORDER BY number",
+    )
+    .bind(&pull_request.owner)
+    .bind(&pull_request.repo)
+    .bind(number(pull_request.number))
+    .bind(job)
+    .bind(limit);
+    readers.all(query).await
+}
+
+pub async fn take(
+    writer: &Mutex<Writer>,
+    delivery: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let query =
+        sqlx::query("INSERT INTO deliveries VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING id");
+    let query = query.bind(delivery).bind(at.as_nanos());
+    let mut writer = writer.lock().await;
+    let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
+    Ok(!rows.is_empty())
+}
+
+pub async fn forget(writer: &Mutex<Writer>, delivery: &str) -> Result<(), StoreError> {
+    let query = sqlx::query("DELETE FROM deliveries WHERE id = ?1").bind(delivery);
+    let mut writer = writer.lock().await;
+    writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
+}
+
+impl FromRow for FailureSignal {
+    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
+        Ok(Self {
+            pull_request: PullRequest {
+                owner: row.try_get("owner")?,
+                repo: row.try_get("repo")?,
+                number: count(row, "pr_number")?,
+            },
+            job: row.try_get("job")?,
+            workflow_run_id: count(row, "workflow_run_id")?,
+            attempt: count(row, "attempt")?,
+            hash: row.try_get("hash")?,
+            class: row.try_get("class")?,
+            at: time(row, "at")?,
+        })
+    }
+}

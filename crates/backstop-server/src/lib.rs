@@ -1,1 +1,5 @@
 //! Answers decisions over HTTP, with audit: for loops and re-run bots on many machines.
+
+pub mod in_force;
+pub mod problem;
+pub mod service;

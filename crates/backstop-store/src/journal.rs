@@ -265,6 +265,7 @@ impl Queue {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once a commit, never kept")]
 enum Next {
     /// Until there is work, or until a time.
     Wait(Option<Instant>),

@@ -1,0 +1,81 @@
+//! Which policy counts for a question, and what it says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backstop_core::policy::Policy;
+use backstop_runner::loading;
+use backstop_store::{PolicyScope, Store, StoreError};
+
+/// Finds the policy in force. Policies never change under their hash, so a loaded one is kept.
+#[derive(Debug)]
+pub struct PoliciesInForce {
+    store: Arc<dyn Store>,
+    /// Held for a moment only, never across a wait.
+    loaded: Mutex<HashMap<String, Arc<Policy>>>,
+}
+
+/// Why there is no telling what the policy says. The answer to whatever was asked is then HOLD.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyFault {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the policy {hash} in force for {scope} is not in the store")]
+    Missing { scope: PolicyScope, hash: String },
+    #[error("the policy {hash} can't be loaded: {why}")]
+    Unloadable { hash: String, why: String },
+}
+
+impl PoliciesInForce {
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, loaded: Mutex::default() }
+    }
+
+    /// The policy of the first of these scopes that has one, with the scope: name the narrowest
+    /// first. None if none has.
+    ///
+    /// # Errors
+    /// It can't be found out, or what is in force can't be loaded.
+    pub async fn find(
+        &self,
+        scopes: &[PolicyScope],
+    ) -> Result<Option<(PolicyScope, Arc<Policy>)>, PolicyFault> {
+        let active = self.store.policy_active(scopes).await?;
+        let first = active.into_iter().find_map(|one| Some((one.scope, one.policy_hash?)));
+        let Some((scope, hash)) = first else { return Ok(None) };
+        match self.by_hash(&hash).await? {
+            Some(policy) => Ok(Some((scope, policy))),
+            None => Err(PolicyFault::Missing { scope, hash }),
+        }
+    }
+
+    /// A stored policy, whether it is in force or not.
+    ///
+    /// # Errors
+    /// The store can't be read, or holds something that is no policy.
+    pub async fn by_hash(&self, hash: &str) -> Result<Option<Arc<Policy>>, PolicyFault> {
+        if let Some(policy) = self.loaded().get(hash) {
+            return Ok(Some(Arc::clone(policy)));
+        }
+        let Some(stored) = self.store.policy_fetch(hash).await? else { return Ok(None) };
+        let unloadable = |why: String| PolicyFault::Unloadable { hash: hash.to_owned(), why };
+        let policy = loading::policy(&stored).map_err(|error| unloadable(error.to_string()))?;
+        if policy.hash() != stored.hash {
+            return Err(unloadable("its text does not have its hash".to_owned()));
+        }
+        let policy = Arc::new(policy);
+        let mut loaded = self.loaded();
+        if loaded.len() >= MOST_LOADED {
+            loaded.clear();
+        }
+        loaded.insert(stored.hash, Arc::clone(&policy));
+        Ok(Some(policy))
+    }
+
+    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Policy>>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// More than anybody has in force; who asks for all that ever were only asks the store.
+const MOST_LOADED: usize = 256;

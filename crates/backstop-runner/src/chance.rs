@@ -22,9 +22,17 @@ pub fn byte() -> u8 {
 /// # Errors
 /// The system has no randomness to give.
 pub fn secret() -> io::Result<String> {
-    let mut bytes = [0; 16];
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes()?)))
+}
+
+/// Bytes that nobody guesses.
+///
+/// # Errors
+/// The system has no randomness to give.
+pub fn bytes<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    Ok(bytes)
 }
 
 /// The standard library seeds every such state anew from the system.

@@ -154,6 +154,11 @@ pub enum RunError {
     /// Nothing more can be recorded, so nothing more is done.
     #[error("{0}; the run was ended, since it could not be recorded")]
     Store(Arc<StoreError>),
+    #[error(
+        "nothing was started, by order of {0}\n\n\
+         hint: `backstop release --all` takes the order back"
+    )]
+    HaltedForAll(String),
     #[error("{0}; the run goes on there, and its processes here were ended")]
     LeaseLost(StoreError),
     #[error("{0}")]

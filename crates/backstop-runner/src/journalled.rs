@@ -5,11 +5,14 @@ use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Decided, Event};
 use backstop_core::facts::{Facts, Streaks};
+use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
+use backstop_store::audit::{JsonText, NewAuditRow};
 use backstop_store::{DecisionRecord, NewEvent};
 
 use crate::clock::wall_time;
+use crate::tree::identity::host;
 
 /// What makes two decisions the same for the journal: verdict, reason, and the rules that fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,27 @@ pub fn record(decision: &Decision, seq: u64) -> DecisionRecord {
         reason: decision.reason.clone(),
         policy_hash: decision.policy_hash.clone(),
         body: decision.to_json(),
+    }
+}
+
+/// The row of a decision that halts or holds a run, for the audit. The journal has everything that
+/// it was made from, up to the event with this number.
+pub fn audited(decision: &Decision, run: RunId, seq: u64) -> NewAuditRow {
+    let rules: Vec<_> = decision.rule.iter().map(|rule| rule.name.as_str()).collect();
+    NewAuditRow {
+        request_id: format!("{run}/{seq}"),
+        decision: decision.verdict.as_str().to_uppercase(),
+        reason_code: decision.reason.clone(),
+        reasons: JsonText::of(&[&decision.message]),
+        recommended_next_step: decision.next_step.as_str().to_uppercase(),
+        lawbook_hash: Some(decision.policy_hash.clone()),
+        applied_rules: JsonText::of(&rules),
+        evidence: JsonText::stored(decision.to_json()),
+        created_at: decision.decided_at,
+        run: Some(run),
+        run_seq: Some(seq),
+        actor: format!("backstop on {}", host()),
+        ..NewAuditRow::default()
     }
 }
 

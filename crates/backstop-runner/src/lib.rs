@@ -12,6 +12,7 @@ pub mod drift;
 pub mod final_report;
 mod git;
 mod guards;
+pub mod halt_order;
 mod handoff;
 pub mod journalled;
 pub mod keep;

@@ -1,5 +1,6 @@
 //! Puts a run together: store, lease, process tree, output, sockets; then lets it run.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::dispatcher::{
 };
 use crate::guards::Guards;
 use crate::guards::protected::Protected;
+use crate::halt_order;
 use crate::journalled;
 use crate::launch::Launch;
 use crate::notify::Notifier;
@@ -85,6 +87,7 @@ impl Supervisor {
             pruned: false,
         };
         let holder = self.tree.holder();
+        self.refuse_if_halted(&launch).await?;
         let opened = async {
             self.store.policy_put(&stored).await?;
             self.store.run_create(&record).await?;
@@ -100,7 +103,17 @@ impl Supervisor {
     /// As for [`Supervisor::begin`].
     pub async fn go_on(self, ready: Ready) -> Result<Outcome, RunError> {
         let Ready { lease, launch, engine, last_seq, .. } = ready;
+        self.refuse_if_halted(&launch).await?;
         self.drive(lease, launch, engine, last_seq, Start::Resumed).await
+    }
+
+    /// Nothing starts while an order to halt is in force for it.
+    async fn refuse_if_halted(&self, launch: &Launch) -> Result<(), RunError> {
+        match halt_order::covering(&*self.store, &launch.labels).await {
+            Ok(None) => Ok(()),
+            Ok(Some(order)) => Err(RunError::HaltedForAll(halt_order::in_words(&order))),
+            Err(error) => Err(RunError::Store(Arc::new(error))),
+        }
     }
 
     async fn drive(
@@ -156,8 +169,14 @@ impl Supervisor {
             self.lease_duration,
             lost_in.clone(),
         ));
-        let inbox =
-            tokio::spawn(serve_inbox(Arc::clone(&self.store), lease.clone(), sockets, lost_in));
+        let labels = launch.labels.clone();
+        let inbox = tokio::spawn(serve_inbox(
+            Arc::clone(&self.store),
+            lease.clone(),
+            labels,
+            sockets,
+            lost_in,
+        ));
         let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
         let progress_is_read = settings::reads_progress(policy);
         let progress = ProgressSources::begin(
@@ -261,10 +280,11 @@ async fn renew(
 async fn serve_inbox(
     store: Arc<dyn Store>,
     lease: Lease,
+    labels: BTreeMap<String, String>,
     sockets: socket::Settings,
     lost: mpsc::Sender<StoreError>,
 ) {
-    let failure = socket::inbox::serve(store, lease, sockets).await;
+    let failure = socket::inbox::serve(store, lease, labels, sockets).await;
     let _ = lost.send(failure).await;
 }
 

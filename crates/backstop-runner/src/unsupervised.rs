@@ -25,6 +25,7 @@ use serde_json::Value as Json;
 
 use crate::clock::wall_time;
 use crate::final_report;
+use crate::halt_order;
 use crate::journalled;
 use crate::launch::Launch;
 use crate::proof::Proof;
@@ -53,6 +54,8 @@ pub enum UnsupervisedError {
     GoesOn { run: RunId },
     #[error("run {run} is {status}, not held: there is nothing to release")]
     NotHeld { run: RunId, status: RunStatus },
+    #[error("nothing was begun, by order of {0}")]
+    HaltedForAll(String),
     #[error("run {run} asks nothing, or was answered already")]
     NoQuestion { run: RunId },
 }
@@ -104,6 +107,9 @@ pub async fn begin(
     pinned: &PinnedPolicy,
     launch: &Launch,
 ) -> Result<RunId, UnsupervisedError> {
+    if let Some(order) = halt_order::covering(store, &launch.labels).await? {
+        return Err(UnsupervisedError::HaltedForAll(halt_order::in_words(&order)));
+    }
     let now = wall_time();
     let id = new_run_id(now);
     let stored = pinned.stored(now);
@@ -149,9 +155,11 @@ pub async fn emit(
     run: RunId,
     event: Event,
 ) -> Result<Outcome, UnsupervisedError> {
+    let orders = store.halt_list().await?;
     write(store, home, run, move |session| {
         session.refuse_if_supervised()?;
         session.add(event);
+        session.obey(&orders);
         Ok(session.conclude())
     })
     .await
@@ -168,9 +176,11 @@ pub async fn take_in(
     proof: Proof,
 ) -> Result<Outcome, UnsupervisedError> {
     let ends = events.iter().any(|event| matches!(event, EventKind::IterationFinished(_)));
+    let orders = store.halt_list().await?;
     let mut outcome = transact(store, run, move |session| {
         session.refuse_if_supervised()?;
         events.into_iter().for_each(|event| session.add(Event::new(event)));
+        session.obey(&orders);
         session.refuse_claims(proof);
         Ok(session.conclude())
     })

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use backstop_core::time::Timestamp;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::audit::Hash;
 
@@ -73,3 +74,44 @@ impl TokenRecord {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
+
+/// A token while it is made or shown: the one place where it is whole.
+pub struct Secret(String);
+
+impl Secret {
+    /// From 256 bits of chance.
+    pub fn new(chance: &[u8; 32]) -> Self {
+        Self(format!("{PREFIX}{}", Hash(*chance)))
+    }
+
+    /// What a bearer sent.
+    pub fn presented(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// What is kept of it, and looked for. Nobody guesses 256 bits, so a plain hash will do: it
+    /// need not be slow.
+    pub fn hash(&self) -> Hash {
+        Hash(Sha256::digest(self.0.as_bytes()).into())
+    }
+
+    /// A name for it that gives nothing away: the beginning of its hash.
+    pub fn id(&self) -> String {
+        self.hash().to_string()[..ID_LENGTH].to_owned()
+    }
+
+    /// The token itself, to be printed once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token")
+    }
+}
+
+/// So that tools which look for leaked secrets know one of ours.
+const PREFIX: &str = "bks_";
+const ID_LENGTH: usize = 8;

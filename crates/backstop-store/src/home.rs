@@ -38,6 +38,11 @@ impl Home {
         self.root.join("backstop.db")
     }
 
+    /// The key that signs checkpoints of the audit.
+    pub fn audit_key(&self) -> PathBuf {
+        self.root.join("audit.key")
+    }
+
     /// The folder of the runs' folders.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")

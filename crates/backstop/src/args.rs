@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::terminal::Colour;
 
+mod audit;
 mod hook;
 mod notify;
 mod operate;
@@ -12,34 +13,42 @@ mod report;
 mod run;
 mod store;
 mod tests;
+mod token;
 mod views;
 
+pub use audit::{
+    AuditCheckpointArguments, AuditCommand, AuditExportArguments, AuditLsArguments,
+    AuditShowArguments, AuditVerifyArguments, ExportForm,
+};
 pub use hook::{HookArguments, HookCommand, HookInstallArguments};
 pub use notify::{NotifyCommand, NotifyTestArguments};
 pub use operate::{
-    AnswerArguments, ApplyArguments, AttendArguments, PauseArguments, RaiseArguments,
-    ReleaseArguments, StopArguments,
+    AnswerArguments, ApplyArguments, AttendArguments, HaltArguments, PauseArguments,
+    RaiseArguments, ReleaseArguments, StopArguments,
 };
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{GuardFlags, ResumeArguments, RunArguments, ViewFlags};
 pub use store::StoreArguments;
 pub use tests::TestsArguments;
+pub use token::{TokenCommand, TokenCreateArguments, TokenLsArguments, TokenRevokeArguments};
 pub use views::{
     AttachArguments, DoctorArguments, LogsArguments, LsArguments, PruneArguments, ReportArguments,
     ReportForm, ShowArguments, ShownStatus, StateForm,
 };
 
+use audit::AUDIT_EXAMPLES;
 use hook::HOOK_EXAMPLES;
 use notify::NOTIFY_EXAMPLES;
 use operate::{
-    ANSWER_EXAMPLES, APPLY_EXAMPLES, ATTEND_EXAMPLES, PAUSE_EXAMPLES, RAISE_EXAMPLES,
-    RELEASE_EXAMPLES, STOP_EXAMPLES,
+    ANSWER_EXAMPLES, APPLY_EXAMPLES, ATTEND_EXAMPLES, HALT_EXAMPLES, PAUSE_EXAMPLES,
+    RAISE_EXAMPLES, RELEASE_EXAMPLES, STOP_EXAMPLES,
 };
 use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
 use tests::TESTS_EXAMPLES;
+use token::TOKEN_EXAMPLES;
 use views::{
     ATTACH_EXAMPLES, DOCTOR_EXAMPLES, LOGS_EXAMPLES, LS_EXAMPLES, PRUNE_EXAMPLES, REPORT_EXAMPLES,
     SHOW_EXAMPLES,
@@ -86,13 +95,16 @@ pub enum Command {
     /// Stop a run
     #[command(after_help = STOP_EXAMPLES)]
     Stop(StopArguments),
+    /// Stop every run on every machine that shares the store, and let none start
+    #[command(after_help = HALT_EXAMPLES)]
+    Halt(HaltArguments),
     /// Let a run wait after its iteration, or go on
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseArguments),
     /// Answer what a run asks
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(AnswerArguments),
-    /// Let a held run go on
+    /// Let a held run go on, or take back the order to halt
     #[command(after_help = RELEASE_EXAMPLES)]
     Release(ReleaseArguments),
     /// Be asked before each iteration of a run, or no longer
@@ -134,6 +146,12 @@ pub enum Command {
     /// Check, show, hash and explain policies
     #[command(subcommand, after_help = POLICY_EXAMPLES)]
     Policy(PolicyCommand),
+    /// Look into the record of decisions, and prove that nobody has changed it
+    #[command(subcommand, after_help = AUDIT_EXAMPLES)]
+    Audit(AuditCommand),
+    /// Say who may ask the server for what
+    #[command(subcommand, after_help = TOKEN_EXAMPLES)]
+    Token(TokenCommand),
     /// Try out who is told when a run halts
     #[command(subcommand, after_help = NOTIFY_EXAMPLES)]
     Notify(NotifyCommand),

@@ -7,12 +7,14 @@ use crate::terminal::Terminal;
 mod answer;
 mod attach;
 mod attend;
+mod audit;
 mod begin;
 mod check;
 mod completions;
 mod doctor;
 mod emit;
 mod end;
+mod halt;
 mod hook;
 mod init;
 mod logs;
@@ -33,6 +35,7 @@ mod run;
 mod show;
 mod stop;
 mod tests;
+mod token;
 
 /// Runs a command and answers with its exit code.
 pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
@@ -44,8 +47,10 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::End(arguments) => end::run(&arguments, terminal),
         Command::Hook(command) => hook::run(&command, terminal),
         Command::Stop(arguments) => stop::run(&arguments, terminal),
+        Command::Halt(arguments) => halt::run(&arguments, terminal),
         Command::Pause(arguments) => pause::run(&arguments, terminal),
         Command::Answer(arguments) => answer::run(&arguments, terminal),
+        Command::Release(arguments) if arguments.all => halt::release(&arguments, terminal),
         Command::Release(arguments) => release::run(&arguments, terminal),
         Command::Attend(arguments) => attend::run(&arguments, terminal),
         Command::Raise(arguments) => raise::run(&arguments, terminal),
@@ -60,6 +65,8 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Replay(arguments) => replay::run(&arguments, terminal),
         Command::Tests(arguments) => tests::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
+        Command::Audit(command) => audit::run(&command, terminal),
+        Command::Token(command) => token::run(&command, terminal),
         Command::Notify(command) => notify::run(&command, terminal),
         Command::Reasons(arguments) => reasons::run(&arguments, terminal),
         Command::Init(arguments) => init::run(&arguments, terminal),

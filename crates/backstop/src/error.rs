@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use backstop_core::policy::Preset;
+use backstop_core::reason::ReasonCode;
 use backstop_runner::dispatcher::RunError;
 use backstop_runner::resolve::ResolveError;
 use backstop_runner::resuming::ResumeError;
@@ -30,6 +31,9 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error("{0}")]
     Run(#[from] ResolveError),
+    /// What was named is not there.
+    #[error("{0}")]
+    Missing(String),
     /// The run is not in a state for what was asked.
     #[error("{0}")]
     NotNow(String),
@@ -59,7 +63,7 @@ impl Error {
             Self::CannotCreate { .. } => exit_code::CANNOT_CREATE,
             Self::Store(error) | Self::Run(ResolveError::Store(error)) => of_store(error),
             Self::Run(ResolveError::Ambiguous { .. }) => exit_code::USAGE,
-            Self::Run(_) => exit_code::NO_INPUT,
+            Self::Run(_) | Self::Missing(_) => exit_code::NO_INPUT,
             Self::NotNow(_) => exit_code::BAD_DATA,
             Self::Unreachable(_) => exit_code::IO,
             Self::Process(_) => exit_code::INTERNAL,
@@ -68,6 +72,7 @@ impl Error {
             Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
             Self::Resume(_) => exit_code::BAD_DATA,
             Self::Driven(RunError::Store(error)) => of_store(error),
+            Self::Driven(RunError::HaltedForAll(_)) => ReasonCode::PolicyBlock.reason().exit_code,
             Self::Driven(_) => exit_code::IO,
             // A reader that went away is a normal ending: `backstop reasons | head`.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::OK,
@@ -97,6 +102,7 @@ impl From<UnsupervisedError> for Error {
     fn from(error: UnsupervisedError) -> Self {
         let hint = match &error {
             UnsupervisedError::Store(_) => None,
+            UnsupervisedError::HaltedForAll(_) => None,
             UnsupervisedError::NeedsSupervisor { run, .. }
             | UnsupervisedError::Halted { run, .. } => Some(format!("backstop resume {run}")),
             UnsupervisedError::GoesOn { run } => Some(format!("backstop emit --run {run} …")),
@@ -106,6 +112,7 @@ impl From<UnsupervisedError> for Error {
         };
         match (error, hint) {
             (UnsupervisedError::Store(error), _) => Self::Store(error),
+            (UnsupervisedError::HaltedForAll(order), _) => RunError::HaltedForAll(order).into(),
             (other, Some(hint)) => Self::NotNow(format!("{other}\n\nhint: {hint}")),
             (other, None) => Self::NotNow(other.to_string()),
         }

@@ -35,11 +35,12 @@ impl Dispatcher {
         if status == RunStatus::Held {
             self.take(Held { reason: decision.reason.clone(), until: None });
         }
-        let seq = self.take(Halted {
+        let halted = Halted {
             reason: decision.reason.clone(),
             status: Some(status.to_string()),
             message: Some(decision.message.clone()),
-        });
+        };
+        let seq = self.take_audited(halted, &decision);
         self.update(status, &state);
         self.durable(seq).await?;
         self.journal.flush().await.map_err(RunError::Store)?;

@@ -21,7 +21,8 @@ impl Dispatcher {
             return Ok(Next::Halt(Box::new(decision)));
         };
         let reason = decision.reason.clone().unwrap_or_default();
-        self.take(Held { reason: decision.reason.clone(), until: Some(until) });
+        let held = Held { reason: decision.reason.clone(), until: Some(until) };
+        self.take_audited(held, &decision);
         // Not `held`: that is a run whose process has ended, and which is resumed by a person.
         self.mark(RunStatus::Paused);
         self.clock.pause();

@@ -7,6 +7,7 @@ use backstop_core::event::{Event, EventKind, Note, Noted};
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
+use backstop_store::audit::NewAuditRow;
 use backstop_store::{Entry, NewEvent, RunUpdate, Snapshot};
 
 use super::{Dispatcher, RunError};
@@ -30,6 +31,17 @@ impl Dispatcher {
     /// Takes in something that happened now: facts, journal, those who watch. Answers with its
     /// sequence number.
     pub(crate) fn take(&mut self, kind: impl Into<EventKind>) -> u64 {
+        self.take_with(kind, Vec::new())
+    }
+
+    /// The same for an event with which a decision halts or holds the run: both are kept or
+    /// neither.
+    pub(crate) fn take_audited(&mut self, kind: impl Into<EventKind>, decision: &Decision) -> u64 {
+        let row = journalled::audited(decision, self.run, self.seq + 1);
+        self.take_with(kind, vec![row])
+    }
+
+    fn take_with(&mut self, kind: impl Into<EventKind>, audit: Vec<NewAuditRow>) -> u64 {
         let now = self.clock.now();
         self.seq += 1;
         let mut event = Event::new(kind).at(now.at).active_ms(millis(now.active));
@@ -46,7 +58,7 @@ impl Dispatcher {
         }
         let new = NewEvent { seq: self.seq, at: now.at, kind: event.kind.type_name(), body };
         let snapshot = (self.seq - self.snapshot_seq >= SNAPSHOT_EVERY).then(|| self.snapshot());
-        self.journal.append(Entry { events: vec![new], snapshot, ..Entry::default() });
+        self.journal.append(Entry { events: vec![new], snapshot, audit, ..Entry::default() });
         self.seq
     }
 

@@ -1,6 +1,7 @@
-//! The way round a socket that can't be reached: messages in the store, which the supervisor looks
-//! for once a second. They are an operator's lines, so a child can do nothing more by this way.
+//! The way round a socket that can't be reached: messages in the store, which the supervisor is
+//! told of, or looks for once a second. They are an operator's lines, so a child can do nothing more by this way.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,10 @@ use serde_json::Value as Json;
 use super::answer::Answer;
 use super::client::{event_order, order_line};
 use super::connection::ask;
-use super::protocol::{Order, Source, error_line, read_operation};
+use super::protocol::{Order, Source, What, error_line, read_operation};
 use super::server::Settings;
 use crate::clock::wall_time;
+use crate::halt_order;
 
 /// A message as it lies in the inbox.
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,17 +86,47 @@ async fn post(
     }
 }
 
-/// Looks into a run's inbox once a second until the run ends, and answers what is there in the
-/// same way as what comes by a socket. Ends with the error of a store that can't be read.
-pub async fn serve(store: Arc<dyn Store>, lease: Lease, settings: Settings) -> StoreError {
+/// Looks into a run's inbox when there is something new, and at least once a second, until the run
+/// ends. Answers what is there in the same way as what comes by a socket, and obeys orders to halt
+/// that cover the run's labels. Ends with the error of a store that can't be read.
+pub async fn serve(
+    store: Arc<dyn Store>,
+    lease: Lease,
+    labels: BTreeMap<String, String>,
+    settings: Settings,
+) -> StoreError {
+    let mut obeyed = 0;
+    // Before the first look too: it costs a connection, and a run has better things to do while it
+    // starts.
+    tokio::time::sleep(BETWEEN_DRAINS).await;
     loop {
-        // Before the first look too: it costs a connection, and a run has better things to do
-        // while it starts.
-        tokio::time::sleep(BETWEEN_DRAINS).await;
-        if let Err(error) = drain(&*store, &lease, &settings).await {
+        let round = async {
+            obey(&*store, &labels, &settings, &mut obeyed).await?;
+            drain(&*store, &lease, &settings).await?;
+            store.changed(lease.run, u64::MAX, BETWEEN_DRAINS).await
+        };
+        if let Err(error) = round.await {
             return error;
         }
     }
+}
+
+/// Stops the run for the newest order to halt that covers it, once.
+async fn obey(
+    store: &dyn Store,
+    labels: &BTreeMap<String, String>,
+    settings: &Settings,
+    obeyed: &mut u64,
+) -> Result<(), StoreError> {
+    let orders = store.halt_list().await?;
+    let new = orders.iter().rev().find(|order| order.number > *obeyed && order.covers(labels));
+    if let Some(order) = new {
+        *obeyed = order.number;
+        // Who pulls the emergency brake does not wait for iterations to finish.
+        let stop = Order::Stop { now: true, by: halt_order::in_words(order) };
+        ask(settings, Source::Operator, What::Order(stop)).await;
+    }
+    Ok(())
 }
 
 /// Answers every message that waits, and says how many there were.

@@ -4,18 +4,19 @@
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, Halted, Note, Noted};
+use backstop_core::event::{Event, Halted, Note, Noted, Signal, SignalKind};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_store::{
-    Batch, Run, RunUpdate, Snapshot, StoreError, StoredPolicy, Unsupervised, Writer,
+    Batch, HaltOrder, Run, RunUpdate, Snapshot, StoreError, StoredPolicy, Unsupervised, Writer,
 };
 use serde_json::Value as Json;
 
 use super::{Outcome, UnsupervisedError};
+use crate::halt_order;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
 use crate::proof::Proof;
@@ -78,6 +79,15 @@ impl Session {
         self.batch.events.push(new_event(&event));
     }
 
+    /// Orders to halt are a person's wish for every run that they cover.
+    pub(super) fn obey(&mut self, orders: &[HaltOrder]) {
+        let order = orders.iter().find(|order| order.covers(&self.run.labels));
+        if let Some(order) = order.filter(|_| !self.is_halted()) {
+            let by = halt_order::in_words(order);
+            self.add(Event::new(Signal { kind: SignalKind::Stop, by }));
+        }
+    }
+
     /// What the policy says now.
     pub(super) fn decision(&mut self) -> Decision {
         self.engine.poll_decision(self.engine.moment(self.now))
@@ -125,6 +135,7 @@ impl Session {
             status: Some(self.status.as_str().to_owned()),
             message: Some(decision.message.clone()),
         }));
+        self.batch.audit.push(journalled::audited(&decision, self.run.id, self.seq));
         self.halted = Some(RunState::halted(self.run.id, self.status, &decision, &self.engine));
         self.halted_now = true;
         decision

@@ -4,6 +4,7 @@ use backstop_runner::prompt::Choice;
 use clap::Args;
 
 use super::StoreArguments;
+use super::report::label;
 
 /// Flags of `backstop stop`.
 #[derive(Debug, Args)]
@@ -49,11 +50,34 @@ fn choice(text: &str) -> Result<Choice, String> {
     text.parse().map_err(|()| format!("answer with one of {}", names.join(", ")))
 }
 
+/// Flags of `backstop halt`.
+#[derive(Debug, Args)]
+pub struct HaltArguments {
+    /// Every run: there is no other way to use this, so that nobody does it by accident
+    #[arg(long, required = true)]
+    pub all: bool,
+    /// Only runs with this label; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    pub label: Vec<(String, String)>,
+    /// Why, for those who find their runs stopped
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
 /// Flags of `backstop release`.
 #[derive(Debug, Args)]
 pub struct ReleaseArguments {
     /// The run: its name, the beginning of it, or latest
+    #[arg(required_unless_present = "all", conflicts_with = "all", default_value = "")]
     pub run: String,
+    /// Take back the order to halt, and let every held run go on
+    #[arg(long)]
+    pub all: bool,
+    /// With --all: only the order with this label, and runs that have it; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label, requires = "all")]
+    pub label: Vec<(String, String)>,
     /// Why, for the journal
     #[arg(long, value_name = "TEXT")]
     pub why: Option<String>,
@@ -135,7 +159,18 @@ counts as seen, and `backstop resume` goes on with it. Refused inside a supervis
 
 Examples:
   backstop release latest
-  backstop release 4K7Q --why quota-raised";
+  backstop release 4K7Q --why quota-raised
+  backstop release --all                              after `backstop halt --all`";
+
+pub const HALT_EXAMPLES: &str = "\
+Every supervisor that shares the store stops its run within seconds, as `backstop stop --now` does; runs
+of scripts are told so when they report next. Until `backstop release --all` nothing starts.
+Refused inside a supervised process.
+
+Examples:
+  backstop halt --all --why 'the bill'
+  backstop halt --all --label team=core
+  backstop release --all";
 
 pub const ATTEND_EXAMPLES: &str = "\
 An attended run asks before each iteration: go, skip or stop. `backstop run --attended` begins that way.

@@ -66,7 +66,7 @@ pub struct EndArguments {
 }
 
 /// Reads `name=value`.
-fn label(text: &str) -> Result<(String, String), String> {
+pub fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.to_owned()))

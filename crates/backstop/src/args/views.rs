@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::StoreArguments;
+use super::report::label;
 
 /// Flags of `backstop ls`.
 #[derive(Debug, Args)]
@@ -152,13 +153,6 @@ pub struct AttachArguments {
     pub run: String,
     #[command(flatten)]
     pub store: StoreArguments,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write it like `team=core`".to_owned()),
-    }
 }
 
 fn age(text: &str) -> Result<std::time::Duration, String> {

@@ -9,6 +9,7 @@ use assert_cmd::Command;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+pub mod database;
 pub mod looping;
 pub mod planted;
 pub mod schema;

@@ -146,14 +146,7 @@ impl Planted {
     }
 
     pub fn batch(&self, lease: &Lease) -> Batch {
-        Batch {
-            run: lease.run,
-            writer: Writer::Supervisor(lease.clone()),
-            events: Vec::new(),
-            decisions: Vec::new(),
-            snapshot: None,
-            update: None,
-        }
+        Batch::new(lease.run, Writer::Supervisor(lease.clone()))
     }
 
     pub fn fetch(&self, run: RunId) -> Run {

@@ -92,8 +92,12 @@ impl Fixture {
 async fn a_message_is_answered_like_a_line_on_the_socket() {
     let mut fixture = fixture().await;
     let mut heard = fixture.answer_requests();
-    let serving =
-        serve(Arc::clone(&fixture.store), fixture.lease.clone(), fixture.settings.clone());
+    let serving = serve(
+        Arc::clone(&fixture.store),
+        fixture.lease.clone(),
+        BTreeMap::new(),
+        fixture.settings.clone(),
+    );
     let stop = Order::Stop { now: false, by: "ann".to_owned() };
     let asking = order(&*fixture.store, fixture.lease.run, &stop, Duration::from_secs(30));
     let answer = tokio::select! {
@@ -126,8 +130,12 @@ async fn what_may_not_be_reported_may_not_be_posted() {
     let halted = Event::from_json(br#"{"type":"halted"}"#).unwrap();
     let patience = Duration::from_secs(30);
     let asking = event(&*fixture.store, fixture.lease.run, &halted, patience);
-    let serving =
-        serve(Arc::clone(&fixture.store), fixture.lease.clone(), fixture.settings.clone());
+    let serving = serve(
+        Arc::clone(&fixture.store),
+        fixture.lease.clone(),
+        BTreeMap::new(),
+        fixture.settings.clone(),
+    );
     let answer = tokio::select! {
         answer = asking => answer,
         error = serving => panic!("{error}"),

@@ -1,0 +1,190 @@
+//! `backstop audit`: the record of decisions, and whether it can be trusted.
+
+use std::io::Write as _;
+
+use backstop_runner::clock::wall_time;
+use backstop_store::audit::{AuditFilter, AuditRow, Checkpoint, Verified, verify};
+
+mod export;
+mod signing;
+
+use super::show::local_time;
+use crate::args::{AuditCommand, AuditLsArguments, AuditShowArguments, AuditVerifyArguments};
+use crate::error::Error;
+use crate::exit_code;
+use crate::input;
+use crate::report::{age, columns, hanging};
+use crate::sanitise::harmless;
+use crate::store::Opened;
+use crate::terminal::Terminal;
+
+pub fn run(command: &AuditCommand, terminal: &mut Terminal) -> Result<u8, Error> {
+    match command {
+        AuditCommand::Ls(arguments) => ls(arguments, terminal),
+        AuditCommand::Show(arguments) => show(arguments, terminal),
+        AuditCommand::Verify(arguments) => check(arguments, terminal),
+        AuditCommand::Export(arguments) => export::run(arguments, terminal),
+        AuditCommand::Checkpoint(arguments) => signing::run(arguments, terminal),
+    }
+}
+
+fn ls(arguments: &AuditLsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    let run = arguments.run.as_deref().map(|name| opened.run(name)).transpose()?;
+    let (owner, repo) = arguments.repo.clone().unzip();
+    let filter = AuditFilter {
+        owner,
+        repo,
+        pr_number: arguments.pr,
+        request_id: arguments.request.clone(),
+        decision: arguments.decision.as_ref().map(|word| word.to_uppercase()),
+        reason_code: arguments.reason.clone(),
+        run: run.map(|run| run.id),
+        newest_first: true,
+        limit: arguments.limit,
+        ..AuditFilter::default()
+    };
+    let rows = opened.wait(opened.store.audit_list(&filter))?;
+    if rows.is_empty() && !arguments.json {
+        terminal.remark("no decision on record is like that");
+    }
+    let now = wall_time();
+    for row in &rows {
+        if arguments.json {
+            writeln!(terminal.out, "{}", serde_json::json!(row))?;
+            continue;
+        }
+        let lead = format!(
+            "{:>6}  {}  {}  ",
+            row.number,
+            columns(&age(row.row.created_at, now), 12),
+            columns(&harmless(&row.row.decision), 8)
+        );
+        let reason = row.row.reason_code.as_deref().unwrap_or_default();
+        let rest = format!("{} {}  {}", subject(row), harmless(reason), sentence(row));
+        write!(terminal.out, "{}", hanging(&lead, rest.trim()))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn show(arguments: &AuditShowArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    let number = arguments.number;
+    let missing = || {
+        Error::Missing(format!(
+            "the audit has no row {number}\n\nhint: `backstop audit ls` lists the newest"
+        ))
+    };
+    let before = number.checked_sub(1).ok_or_else(missing)?;
+    let filter = AuditFilter { cursor: Some(before), limit: 1, ..AuditFilter::default() };
+    let rows = opened.wait(opened.store.audit_list(&filter))?;
+    let row = rows.into_iter().find(|row| row.number == number).ok_or_else(missing)?;
+    if arguments.json {
+        writeln!(terminal.out, "{:#}", serde_json::json!(row))?;
+        return Ok(exit_code::OK);
+    }
+    let AuditRow { row: said, previous_hash, hash, .. } = &row;
+    let optional = |text: &Option<String>| text.as_deref().map(harmless).unwrap_or_default();
+    let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+    let lines = [
+        ("decision", format!("{} {}", harmless(&said.decision), optional(&said.reason_code))),
+        ("because", sentence(&row)),
+        ("about", subject(&row)),
+        ("next", harmless(&said.recommended_next_step)),
+        ("class", optional(&said.failure_class)),
+        ("attempts", count(said.current_job_attempts)),
+        ("of all jobs", count(said.total_pr_attempts)),
+        ("rules", harmless(said.applied_rules.as_str())),
+        ("policy", optional(&said.lawbook_hash)),
+        ("version", optional(&said.lawbook_version)),
+        ("request", harmless(&said.request_id)),
+        ("asked by", harmless(&said.actor)),
+        ("at", local_time(said.created_at)),
+        ("hash", hash.to_string()),
+        ("follows", previous_hash.to_string()),
+        ("evidence", harmless(said.evidence.as_str())),
+    ];
+    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        write!(terminal.out, "{}", hanging(&format!("{}  ", columns(name, 11)), value))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn check(arguments: &AuditVerifyArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    let checkpoint = arguments.checkpoint.as_deref().map(read_checkpoint).transpose()?;
+    if let (Some(checkpoint), Some(key)) = (&checkpoint, &arguments.key) {
+        key.check(checkpoint).map_err(|error| bad_checkpoint(arguments, error))?;
+    }
+    let verified = opened.wait(verify(&*opened.store, checkpoint.as_ref(), |_| {}))?;
+    if arguments.json {
+        let mut object = serde_json::json!(verified);
+        object["found"] = verified.finding.as_ref().map(|finding| finding.in_words()).into();
+        object["cannot_tell"] = cannot_tell(&verified).into();
+        writeln!(terminal.out, "{object:#}")?;
+    } else {
+        write!(terminal.out, "{}", in_words(&verified))?;
+    }
+    Ok(if verified.finding.is_some() { exit_code::BAD_DATA } else { exit_code::OK })
+}
+
+fn in_words(verified: &Verified) -> String {
+    let mut text = match &verified.finding {
+        Some(finding) => hanging("broken: ", &finding.in_words()),
+        None => hanging("", &format!("{} rows, each following the one before", verified.rows)),
+    };
+    if let Some(words) = cannot_tell(verified) {
+        text.push_str(&hanging("can't tell: ", &words));
+    }
+    text
+}
+
+/// What nobody can prove from the chain alone.
+fn cannot_tell(verified: &Verified) -> Option<String> {
+    match (verified.finding.is_some(), verified.vouched, verified.rows) {
+        (true, ..) => None,
+        (false, 0, _) => Some(
+            "without a checkpoint that was kept elsewhere: whether the end was cut off, or \
+             everything written anew by somebody who can write the database"
+                .to_owned(),
+        ),
+        (false, vouched, rows) if vouched < rows => Some(format!(
+            "whether something is missing after row {rows}, or rows {} to {rows} were written \
+             anew: the checkpoint is from before",
+            vouched + 1
+        )),
+        (false, _, rows) => Some(format!("whether something is missing after row {rows}")),
+    }
+}
+
+fn read_checkpoint(path: &str) -> Result<Checkpoint, Error> {
+    let bytes = input::read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    text.parse().map_err(|error: backstop_store::audit::CheckpointError| Error::BadData {
+        place: path.to_owned(),
+        message: error.to_string(),
+    })
+}
+
+fn bad_checkpoint(
+    arguments: &AuditVerifyArguments,
+    error: backstop_store::audit::CheckpointError,
+) -> Error {
+    let place = arguments.checkpoint.clone().unwrap_or_default();
+    Error::BadData { place, message: error.to_string() }
+}
+
+/// What a decision is about: `octo-org/hello#9`, or a run's name.
+fn subject(row: &AuditRow) -> String {
+    let row = &row.row;
+    match (&row.resource_owner, &row.resource_repo, row.pr_number, row.run) {
+        (Some(owner), Some(repo), Some(number), _) => harmless(&format!("{owner}/{repo}#{number}")),
+        (.., Some(run)) => format!("run {run}"),
+        _ => String::new(),
+    }
+}
+
+fn sentence(row: &AuditRow) -> String {
+    let reasons: Vec<String> = serde_json::from_str(row.row.reasons.as_str()).unwrap_or_default();
+    harmless(&reasons.join(" "))
+}

@@ -1,0 +1,79 @@
+//! `backstop halt --all` and `backstop release --all`: the one switch.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use backstop_core::state::RunStatus;
+use backstop_runner::clock::wall_time;
+use backstop_runner::unsupervised;
+use backstop_store::{HaltOrder, RunFilter};
+
+use super::operate::refuse_if_supervised;
+use crate::args::{HaltArguments, ReleaseArguments};
+use crate::error::Error;
+use crate::exit_code;
+use crate::store::{Opened, caller};
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    refuse_if_supervised(&opened, "halt")?;
+    let order = HaltOrder {
+        number: 0,
+        labels: arguments.label.iter().cloned().collect(),
+        why: arguments.why.clone(),
+        by: caller(),
+        at: wall_time(),
+    };
+    let order = opened.wait(opened.store.halt_order(&order))?;
+    let going_on = going_on(&opened, &order.labels)?;
+    writeln!(
+        terminal.out,
+        "{} {} told to stop; nothing starts until `backstop release --all`",
+        going_on.len(),
+        if going_on.len() == 1 { "run is" } else { "runs are" }
+    )?;
+    for id in going_on {
+        writeln!(terminal.out, "  {id}")?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// Takes back the orders to halt, and lets go what is held.
+pub fn release(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    let opened = Opened::new(&arguments.store)?;
+    refuse_if_supervised(&opened, "release")?;
+    let labels: BTreeMap<_, _> = arguments.label.iter().cloned().collect();
+    let only = (!labels.is_empty()).then_some(&labels);
+    let taken_back = opened.wait(opened.store.halt_release(only, &caller(), wall_time()))?;
+    let held = RunFilter { statuses: vec![RunStatus::Held], labels, ..RunFilter::default() };
+    let mut released = 0;
+    for run in opened.wait(opened.store.run_list(&held))? {
+        let why = arguments.why.clone();
+        let done = unsupervised::release(&*opened.store, &opened.home, run.id, caller(), why);
+        match opened.wait(done) {
+            Ok(_) => released += 1,
+            Err(error) => terminal.remark(&format!("warning: {error}")),
+        }
+    }
+    writeln!(
+        terminal.out,
+        "{taken_back} {} to halt taken back, {released} held {} released",
+        if taken_back == 1 { "order" } else { "orders" },
+        if released == 1 { "run" } else { "runs" }
+    )?;
+    Ok(exit_code::OK)
+}
+
+/// What the order reaches: supervisors hear of it within a second, scripts when they report next.
+fn going_on(
+    opened: &Opened,
+    labels: &BTreeMap<String, String>,
+) -> Result<Vec<backstop_core::id::RunId>, Error> {
+    let filter = RunFilter {
+        statuses: vec![RunStatus::Running, RunStatus::Paused],
+        labels: labels.clone(),
+        ..RunFilter::default()
+    };
+    Ok(opened.wait(opened.store.run_list(&filter))?.into_iter().map(|run| run.id).collect())
+}

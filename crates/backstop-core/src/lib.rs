@@ -18,6 +18,7 @@ pub mod id;
 pub mod normalise;
 pub mod policy;
 pub mod reason;
+pub mod redact;
 #[cfg(feature = "testing")]
 pub mod reference;
 pub mod repetition;

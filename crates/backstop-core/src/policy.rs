@@ -28,6 +28,7 @@ mod preset;
 mod raisable;
 mod rule;
 mod schema;
+mod secrets;
 mod settings;
 
 pub use crate::field::Command;
@@ -45,6 +46,7 @@ pub use preset::Preset;
 pub use raisable::{LimitKind, Raisable};
 pub use rule::{OnUnknown, Rule};
 pub use schema::schema;
+pub use secrets::{SecretPattern, SecretSettings};
 pub use settings::{
     ErrorSettings, GuardSettings, InterventionSettings, LoopSettings, OnTimeout, Permission,
     ProgressSettings, RecoverSettings, Settings, StopSignal, WorkSettings,

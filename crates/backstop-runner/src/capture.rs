@@ -31,6 +31,7 @@ use std::path::PathBuf;
 
 use backstop_adapters::{Agent, Outcome, Translator};
 use backstop_core::event::EventKind;
+use backstop_core::redact::Redactor;
 
 pub(crate) use ear::moment;
 pub use ear::{JsonlMapping, Reading};
@@ -45,6 +46,8 @@ pub struct Setup {
     pub wanted: Wanted,
     /// One file per iteration is kept here; it is made when there is something to keep.
     pub output_folder: PathBuf,
+    /// What is left out of these files.
+    pub redactor: Redactor,
     /// Where the live block is shown, if at all.
     pub live: Option<LiveTerminal>,
     /// Whether what is made readable may have colours.

@@ -15,6 +15,7 @@ use backstop_core::engine::Engine;
 use backstop_core::event::{Note, Noted, RunStarted};
 use backstop_core::id::RunId;
 use backstop_core::reason::ReasonCode;
+use backstop_core::redact::Redactor;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::verdict::Verdict;
 use backstop_store::{Journal, RunFolder, Store, StoreError};
@@ -73,6 +74,8 @@ pub struct Dispatcher {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) journal: Journal,
     pub(crate) engine: Engine,
+    /// What is left out of everything that is written down.
+    pub(crate) redactor: Redactor,
     /// Sequence number of the last event.
     pub(crate) seq: u64,
     /// Active time: stands still in holds, pauses, waits for rate limits and while stopped.

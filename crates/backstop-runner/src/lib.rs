@@ -33,6 +33,7 @@ pub mod report;
 pub mod resolve;
 pub mod resuming;
 pub mod review;
+pub mod secrets;
 pub mod side_command;
 pub mod signals;
 pub mod socket;

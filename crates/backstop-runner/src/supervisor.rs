@@ -29,6 +29,7 @@ use crate::probe::Probes;
 use crate::progress::ProgressSources;
 use crate::report::{Phase, Reporter};
 use crate::resuming::Ready;
+use crate::secrets;
 use crate::signals::Signals;
 use crate::socket::{self, Place, Request, Server};
 use crate::telemetry::{Inlet, Receiver};
@@ -141,10 +142,12 @@ impl Supervisor {
         let (requests_in, requests) = mpsc::channel(REQUESTS);
         let (lost_in, lease_lost) = mpsc::channel(1);
         let policy = engine.policy();
+        let redactor = secrets::redactor(policy);
         let setup = Setup {
             sinks: self.sinks,
             wanted: settings::wanted(policy, &launch),
             output_folder: folder.output(),
+            redactor: redactor.clone(),
             live: self.live,
             colour: self.colour,
         };
@@ -243,6 +246,7 @@ impl Supervisor {
             telemetry: receiver.as_ref().map(|found| Exporting::new(found.environment(), policy)),
             engine,
             folder,
+            redactor,
         };
         let outcome = dispatcher.run(start).await;
         renewal.abort();

@@ -29,6 +29,8 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
             ..Wanted::default()
         },
         output_folder: folder.path().join("output"),
+
+        redactor: backstop_core::redact::Redactor::new([], []),
         live: None,
         colour: false,
     };

@@ -213,7 +213,7 @@ impl Field for WebhookUrl {
 }
 
 /// The name of an environment variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableName(pub String);
 
 impl Field for VariableName {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
 use super::judging::{DriftSettings, ReviewSettings, VerifySettings};
 use super::notify::NotifySettings;
+use super::secrets::SecretSettings;
 use crate::event::{ErrorCategory, ProgressKind};
 use crate::facts::ProgressKinds;
 use crate::field::{Count, OneOrMany, Pause, Period, SetOf, Text, choices, record};
@@ -94,6 +95,8 @@ sections! {
     jsonl ("jsonl"): JsonlSettings,
     /// What backstop does inside an agent.
     hooks ("hooks"): HookSettings,
+    /// What must never be written down.
+    secrets ("secrets"): SecretSettings,
 }
 
 impl Settings {

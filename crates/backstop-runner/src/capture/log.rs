@@ -178,6 +178,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
+    use backstop_core::redact::Redactor;
+
     use super::super::log_writer::{Limits, LogWriter};
     use super::*;
 
@@ -191,15 +193,19 @@ mod tests {
         let path = folder.path().join("output");
         let mut follow = LogReader::new(&path).follow(1);
         let writer = std::thread::spawn(move || {
-            let mut writer = LogWriter::new(path, Limits { first: 300_000, last: 600_000 });
+            let mut writer = LogWriter::new(
+                path,
+                Limits { first: 300_000, last: 600_000 },
+                Redactor::new([], []),
+            );
             writer.begin(3);
             let stream: Vec<u8> = (0..LENGTH).map(byte).collect();
             for chunk in stream.chunks(4_321) {
-                assert!(writer.write(chunk).is_none());
+                assert!(writer.write(0, chunk).is_none());
             }
             assert!(writer.end().1.is_none());
             writer.begin(5);
-            assert!(writer.write(b"the next").is_none());
+            assert!(writer.write(0, b"the next").is_none());
         });
         let mut buffer = vec![0; 10_000];
         assert_eq!(follow.next(&mut buffer, PATIENCE).unwrap(), Followed::Iteration(3));

@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use backstop_core::redact::{Redactor, Stream};
+
 use super::ring::{Header, Ring};
 
 /// The log of the iteration that runs. Its files are made at the first byte.
@@ -12,6 +14,10 @@ use super::ring::{Header, Ring};
 pub(super) struct LogWriter {
     folder: PathBuf,
     limits: Limits,
+    redactor: Redactor,
+    /// One for each of the child's streams, so that a secret in one is found though the other speaks
+    /// in between.
+    clean: [Stream; 2],
     iteration: u64,
     files: Option<Files>,
     /// Bytes that are not kept because writing failed.
@@ -36,19 +42,53 @@ struct Files {
 
 impl LogWriter {
     /// Joins what a crash has left in parts.
-    pub fn new(folder: PathBuf, limits: Limits) -> Self {
-        let writer =
-            Self { folder, limits, iteration: 0, files: None, lost: 0, is_reported: false };
+    pub fn new(folder: PathBuf, limits: Limits, redactor: Redactor) -> Self {
+        let clean = [redactor.stream(), redactor.stream()];
+        let writer = Self {
+            folder,
+            limits,
+            redactor,
+            clean,
+            iteration: 0,
+            files: None,
+            lost: 0,
+            is_reported: false,
+        };
         writer.join_leftovers();
         writer
     }
 
     pub fn begin(&mut self, iteration: u64) {
         (self.iteration, self.files, self.lost) = (iteration, None, 0);
+        self.clean = [self.redactor.stream(), self.redactor.stream()];
     }
 
-    /// Keeps these bytes. An error is answered once; after it nothing of this iteration is kept.
-    pub fn write(&mut self, bytes: &[u8]) -> Option<io::Error> {
+    /// Keeps these bytes, without the secrets in them. An error is answered once; after it nothing
+    /// of this iteration is kept.
+    pub fn write(&mut self, source: usize, bytes: &[u8]) -> Option<io::Error> {
+        self.keep(source, |clean, give| clean.push(bytes, give))
+    }
+
+    /// Passes bytes through the redactor and keeps what comes out.
+    fn keep(
+        &mut self,
+        source: usize,
+        pass: impl FnOnce(&mut Stream, &mut dyn FnMut(&[u8])),
+    ) -> Option<io::Error> {
+        let mut clean = std::mem::replace(&mut self.clean[source], self.redactor.stream());
+        let mut failure = None;
+        pass(&mut clean, &mut |bytes| {
+            let failed = self.write_clean(bytes);
+            failure = failure.take().or(failed);
+        });
+        self.clean[source] = clean;
+        failure
+    }
+
+    fn write_clean(&mut self, bytes: &[u8]) -> Option<io::Error> {
+        if bytes.is_empty() {
+            return None;
+        }
         if self.lost > 0 {
             self.lost += bytes.len() as u64;
             return None;
@@ -61,6 +101,15 @@ impl LogWriter {
 
     /// Makes one file of the parts, and says how many bytes are left out.
     pub fn end(&mut self) -> (u64, Option<io::Error>) {
+        let mut unwritten = None;
+        for source in 0..self.clean.len() {
+            unwritten = unwritten.or(self.keep(source, |clean, give| clean.finish(give)));
+        }
+        let (left_out, failure) = self.join();
+        (left_out, unwritten.or(failure))
+    }
+
+    fn join(&mut self) -> (u64, Option<io::Error>) {
         let Some(mut files) = self.files.take() else { return (self.lost, None) };
         let Some(mut ring) = files.ring.take() else {
             self.is_reported &= self.lost > 0;
@@ -190,9 +239,10 @@ mod tests {
 
     const SMALL: Limits = Limits { first: 1_000, last: 5_000 };
 
-    /// A byte for each place, so that what is read can be told from what was written.
+    /// A byte for each place, so that what is read can be told from what was written; none that a
+    /// secret could begin with, which would be held back until there is more.
     fn stream(length: usize) -> Vec<u8> {
-        (0..length).map(|place| b'a' + (place % 23) as u8).collect()
+        (0..length).map(|place| 0xB0 + (place % 23) as u8).collect()
     }
 
     fn read(folder: &Path) -> Vec<u8> {
@@ -217,10 +267,11 @@ mod tests {
         for length in [1, 999, 1_000, 1_001, 5_999, 6_000, 6_001, 9_000, 700_000, 2_000_000] {
             for step in [997, 100_000] {
                 let folder = tempfile::tempdir().unwrap();
-                let mut writer = LogWriter::new(folder.path().join("output"), SMALL);
+                let mut writer =
+                    LogWriter::new(folder.path().join("output"), SMALL, Redactor::new([], []));
                 writer.begin(1);
                 for chunk in stream(length).chunks(step) {
-                    assert!(writer.write(chunk).is_none());
+                    assert!(writer.write(0, chunk).is_none());
                 }
                 let (expected, left_out) = kept(length);
                 // Before the end, as a reader sees it after a crash, and after it.
@@ -237,21 +288,21 @@ mod tests {
     #[test]
     fn what_a_crash_left_is_joined_by_the_next_writer() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL);
+        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL, Redactor::new([], []));
         writer.begin(1);
-        assert!(writer.write(&stream(50_000)).is_none());
+        assert!(writer.write(0, &stream(50_000)).is_none());
         drop(writer);
         // It had begun to join.
         let mut log = OpenOptions::new().append(true).open(log_path(folder.path(), 1)).unwrap();
         log.write_all(b"half of a join").unwrap();
         let (expected, _) = kept(50_000);
         assert!(read(folder.path()) == expected);
-        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL);
+        let mut writer = LogWriter::new(folder.path().to_owned(), SMALL, Redactor::new([], []));
         assert!(!ring_path(folder.path(), 1).exists());
         assert!(read(folder.path()) == expected);
         // The same iteration once more: nothing is lost.
         writer.begin(1);
-        assert!(writer.write(b"again\n").is_none());
+        assert!(writer.write(0, b"again\n").is_none());
         assert!(writer.end().1.is_none());
         assert!(read(folder.path()) == [expected.as_slice(), b"again\n"].concat());
     }
@@ -259,7 +310,7 @@ mod tests {
     #[test]
     fn a_silent_iteration_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = LogWriter::new(folder.path().join("output"), SMALL);
+        let mut writer = LogWriter::new(folder.path().join("output"), SMALL, Redactor::new([], []));
         writer.begin(1);
         assert!(writer.end().1.is_none());
         assert!(!folder.path().join("output").exists());

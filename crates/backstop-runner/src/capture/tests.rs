@@ -39,6 +39,8 @@ impl Scene {
                 ..Wanted::default()
             },
             output_folder: folder.path().join("output"),
+
+            redactor: Redactor::new([], []),
             live: None,
             colour: false,
         };
@@ -341,6 +343,8 @@ fn a_bad_expression_is_refused_at_the_start() {
         sinks: Sinks::nowhere(),
         wanted: Wanted { patterns: vec![regex("(")], ..Wanted::default() },
         output_folder: "nowhere".into(),
+
+        redactor: Redactor::new([], []),
         live: None,
         colour: false,
     };

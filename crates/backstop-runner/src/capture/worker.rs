@@ -86,7 +86,7 @@ impl Worker {
             streams: [stream(), stream()],
             iteration: None,
             display,
-            log: LogWriter::new(setup.output_folder, Limits::USUAL),
+            log: LogWriter::new(setup.output_folder, Limits::USUAL, setup.redactor),
             listener: Listener {
                 matcher,
                 translator,
@@ -268,7 +268,7 @@ impl Worker {
                     summary.bytes += count as u64;
                 }
                 let window = &self.streams[source].window;
-                self.listener.log_failed(self.log.write(window.fresh()));
+                self.listener.log_failed(self.log.write(source, window.fresh()));
                 // Before the terminal, which may be stopped: what it shows must not delay a stop.
                 self.listener.hear(source, &window.view());
                 let fresh = window.fresh();

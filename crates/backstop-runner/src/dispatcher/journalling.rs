@@ -12,6 +12,7 @@ use backstop_store::{Entry, NewEvent, RunUpdate, Snapshot};
 
 use super::{Dispatcher, RunError};
 use crate::journalled;
+use crate::secrets;
 
 /// The last decision that was journalled, to see whether another one is worth a line.
 #[derive(Debug, Default)]
@@ -46,8 +47,8 @@ impl Dispatcher {
         self.seq += 1;
         let mut event = Event::new(kind).at(now.at).active_ms(millis(now.active));
         event.seq = Some(self.seq);
+        let (event, body) = secrets::clean(&self.redactor, event);
         self.engine.handle_event(&event, now.at);
-        let body = event.to_json();
         if self.watchers.receiver_count() > 0 {
             // Nobody may have stayed; that is no failure.
             let _ = self.watchers.send(Arc::from(body.as_str()));

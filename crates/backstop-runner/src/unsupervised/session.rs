@@ -8,6 +8,7 @@ use backstop_core::event::{Event, Halted, Note, Noted, Signal, SignalKind};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
+use backstop_core::redact::Redactor;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_store::{
@@ -20,6 +21,7 @@ use crate::halt_order;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
 use crate::proof::Proof;
+use crate::secrets;
 use crate::socket::Answer;
 
 /// A run while its next events are put together.
@@ -27,6 +29,7 @@ pub(super) struct Session {
     run: Run,
     status: RunStatus,
     engine: Engine,
+    redactor: Redactor,
     now: Timestamp,
     seq: u64,
     /// What was decided after the last event that is stored.
@@ -48,6 +51,7 @@ impl Session {
             }
             None => (0, Facts::default()),
         };
+        let redactor = secrets::redactor(&policy);
         let mut engine = journalled::engine(policy, facts);
         for stored in &start.events {
             let event = Event::from_json(stored.body.as_bytes())
@@ -67,7 +71,18 @@ impl Session {
         };
         let batch = nothing(start.run.id);
         let run = start.run;
-        Ok(Self { run, status, engine, now, seq, before, halted, halted_now: false, batch })
+        Ok(Self {
+            run,
+            status,
+            engine,
+            redactor,
+            now,
+            seq,
+            before,
+            halted,
+            halted_now: false,
+            batch,
+        })
     }
 
     /// Takes in an event, at the time that it says unless that is still to come.
@@ -75,6 +90,7 @@ impl Session {
         self.seq += 1;
         event.seq = Some(self.seq);
         event.at = Some(event.at.map_or(self.now, |at| at.min(self.now)));
+        let (event, _) = secrets::clean(&self.redactor, event);
         self.engine.handle_event(&event, self.now);
         self.batch.events.push(new_event(&event));
     }

@@ -114,7 +114,10 @@ fn check(arguments: &AuditVerifyArguments, terminal: &mut Terminal) -> Result<u8
     let opened = Opened::new(&arguments.store)?;
     let checkpoint = arguments.checkpoint.as_deref().map(read_checkpoint).transpose()?;
     if let (Some(checkpoint), Some(key)) = (&checkpoint, &arguments.key) {
-        key.check(checkpoint).map_err(|error| bad_checkpoint(arguments, error))?;
+        key.check(checkpoint).map_err(|error| {
+            let place = arguments.checkpoint.clone().unwrap_or_default();
+            Error::BadData { place, message: error.to_string() }
+        })?;
     }
     let verified = opened.wait(verify(&*opened.store, checkpoint.as_ref(), |_| {}))?;
     if arguments.json {
@@ -164,14 +167,6 @@ fn read_checkpoint(path: &str) -> Result<Checkpoint, Error> {
         place: path.to_owned(),
         message: error.to_string(),
     })
-}
-
-fn bad_checkpoint(
-    arguments: &AuditVerifyArguments,
-    error: backstop_store::audit::CheckpointError,
-) -> Error {
-    let place = arguments.checkpoint.clone().unwrap_or_default();
-    Error::BadData { place, message: error.to_string() }
 }
 
 /// What a decision is about: `octo-org/hello#9`, or a run's name.

@@ -54,6 +54,8 @@ impl Terminal {
             sinks,
             wanted: Wanted::default(),
             output_folder: folder.path().join("output"),
+
+            redactor: Redactor::new([], []),
             live: LiveTerminal::of(self.line.as_fd()),
             colour: false,
         };

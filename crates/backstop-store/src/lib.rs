@@ -16,14 +16,18 @@ use self::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
 
 pub mod access;
 pub mod audit;
+mod checksum;
+mod encode;
 mod error;
 mod halting;
 mod home;
 mod journal;
 mod lease;
 mod location;
+mod postgres;
 mod record;
 mod reruns;
+mod row;
 mod scope;
 mod sqlite;
 #[cfg(feature = "testing")]
@@ -35,6 +39,7 @@ pub use home::{Home, RunFolder};
 pub use journal::{Entry, Journal};
 pub use lease::{Holder, Lease, LeaseRecord};
 pub use location::{Location, open};
+pub use postgres::{PostgresStore, ServerUrl};
 pub use record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, NewEvent, Receipt, Run, RunFilter,
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,

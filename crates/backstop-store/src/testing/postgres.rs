@@ -21,7 +21,8 @@ pub struct Server {
     watcher: Mutex<Option<(Child, ChildStdin)>>,
 }
 
-/// A database of its own. It goes with this.
+/// A database of its own. It goes with the server: removing it alone would take longer than most
+/// tests.
 #[derive(Debug)]
 pub struct Database<'a> {
     server: &'a Server,
@@ -240,14 +241,6 @@ impl Database<'_> {
         let statement = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid()";
         self.query(statement).expect("the connections are cut");
-    }
-}
-
-impl Drop for Database<'_> {
-    fn drop(&mut self) {
-        // It goes with the server, if that is gone.
-        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        self.server.query("postgres", &statement).ok();
     }
 }
 

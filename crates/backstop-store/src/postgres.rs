@@ -20,6 +20,7 @@ mod runs;
 mod schema;
 mod service;
 mod sql;
+mod transfer;
 
 use self::change::Ear;
 use self::client::Client;
@@ -37,6 +38,7 @@ use crate::record::{
 use crate::reruns::{FailureSignal, PullRequest};
 use crate::row::Cells as _;
 use crate::scope::{Activation, PolicyScope};
+use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
 /// A store on a server.
@@ -281,6 +283,19 @@ impl Store for PostgresStore {
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
         runs::prune(&self.client, halted_before).await
+    }
+
+    async fn rows_export(
+        &self,
+        table: &'static Table,
+        after: Option<&RawRow>,
+        limit: u32,
+    ) -> Result<Vec<RawRow>, StoreError> {
+        transfer::export(&self.client, table, after, limit).await
+    }
+
+    async fn rows_import(&self, table: &'static Table, rows: &[RawRow]) -> Result<(), StoreError> {
+        transfer::import(&self.client, table, rows).await
     }
 
     async fn health(&self) -> Result<Health, StoreError> {

@@ -23,6 +23,7 @@ mod prune;
 mod reader;
 mod reruns;
 mod schema;
+mod transfer;
 mod writer;
 
 use self::fault::Fault;
@@ -41,6 +42,7 @@ use crate::record::{
 use crate::reruns::{FailureSignal, PullRequest};
 use crate::row::count;
 use crate::scope::{Activation, PolicyScope};
+use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
 /// A store in a state directory.
@@ -375,6 +377,19 @@ impl Store for SqliteStore {
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
         prune::run(&self.writer, &self.readers, halted_before, now()).await
+    }
+
+    async fn rows_export(
+        &self,
+        table: &'static Table,
+        after: Option<&RawRow>,
+        limit: u32,
+    ) -> Result<Vec<RawRow>, StoreError> {
+        transfer::export(&self.readers, table, after, limit).await
+    }
+
+    async fn rows_import(&self, table: &'static Table, rows: &[RawRow]) -> Result<(), StoreError> {
+        transfer::import(&self.writer, table, rows).await
     }
 
     async fn health(&self) -> Result<Health, StoreError> {

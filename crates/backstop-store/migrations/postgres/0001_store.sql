@@ -91,7 +91,7 @@ CREATE UNIQUE INDEX inbox_keys ON inbox (run, key) WHERE key IS NOT NULL;
 -- What was answered to whom, so that the same request again gets the same answer and adds nothing.
 CREATE TABLE receipts (
     run    TEXT COLLATE "C" NOT NULL REFERENCES runs (id),
-    key    TEXT NOT NULL,
+    key    TEXT COLLATE "C" NOT NULL,
     answer TEXT NOT NULL,
     PRIMARY KEY (run, key)
 );
@@ -145,7 +145,7 @@ CREATE TABLE failure_signals (
 );
 
 CREATE TABLE deliveries (
-    id TEXT   NOT NULL PRIMARY KEY,
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     at BIGINT NOT NULL
 );
 

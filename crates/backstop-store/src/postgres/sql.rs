@@ -40,7 +40,7 @@ pub fn sql(statement: &'static str, values: &[Value<'_>]) -> Result<String, Faul
 }
 
 impl Value<'_> {
-    fn write(&self, sql: &mut String) -> Result<(), Fault> {
+    pub fn write(&self, sql: &mut String) -> Result<(), Fault> {
         match self {
             Self::Null => sql.push_str("NULL"),
             Self::Text(text) => quote(sql, text)?,

@@ -37,8 +37,7 @@ impl Readers {
     }
 
     pub async fn all<T: FromRow>(&self, query: Select<'_>) -> Result<Vec<T>, StoreError> {
-        let rows =
-            query.fetch_all(&self.pool).await.map_err(|error| Fault::from(error).of_read())?;
+        let rows = self.rows(query).await?;
         rows.iter()
             .map(T::from_row)
             .collect::<Result<_, _>>()
@@ -48,6 +47,10 @@ impl Readers {
     pub async fn one<T: FromRow>(&self, query: Select<'_>) -> Result<Option<T>, StoreError> {
         let row = self.row(query).await?;
         row.as_ref().map(T::from_row).transpose().map_err(|error| Fault::from(error).of_read())
+    }
+
+    pub async fn rows(&self, query: Select<'_>) -> Result<Vec<SqliteRow>, StoreError> {
+        query.fetch_all(&self.pool).await.map_err(|error| Fault::from(error).of_read())
     }
 
     pub async fn row(&self, query: Select<'_>) -> Result<Option<SqliteRow>, StoreError> {

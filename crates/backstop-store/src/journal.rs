@@ -265,6 +265,7 @@ impl Queue {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 enum Next {
     /// Until there is work, or until a time.
     Wait(Option<Instant>),

@@ -28,13 +28,13 @@ async fn a_server_that_is_killed_under_load_loses_nothing_acknowledged() {
     load.wait_for_more(20).await;
     load.end_and_check(&open(&database).await).await;
     server.stop();
-    let error = open_error(&database).await;
-    assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
-    let error = store.run_fetch(sample::run_id(0)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Read(_)), "{error:?}");
     let lease = Lease { run: sample::run_id(0), epoch: 1 };
-    let error = store.append(&sample::events(&lease, [1])).await.unwrap_err();
-    assert!(matches!(error, StoreError::Write(_)), "{error:?}");
+    let batch = sample::events(&lease, [1]);
+    let (opened, read, written) =
+        tokio::join!(open_error(&database), store.run_fetch(lease.run), store.append(&batch));
+    assert!(matches!(opened, StoreError::Open { .. }), "{opened:?}");
+    assert!(matches!(read, Err(StoreError::Read(_))), "{read:?}");
+    assert!(matches!(written, Err(StoreError::Write(_))), "{written:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -33,8 +33,8 @@ async fn keep_trying(client: &Client, statement: &str, batch: &Batch) -> Result<
             Ok(()) => return Ok(()),
             Err(fault) => fault,
         };
-        let may_be_there = fault.is_of_order() || fault.is_of_receipt();
-        if !fault.is_unknown() && !(unknown && may_be_there) {
+        let may_be_there = unknown && (fault.is_of_order() || fault.is_of_receipt());
+        if !(fault.is_unknown() || may_be_there) {
             return Err(of_append(fault, batch));
         }
         unknown = true;

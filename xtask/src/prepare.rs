@@ -1,5 +1,6 @@
 //! What the machine must have before the tests can start.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::bail;
@@ -16,30 +17,10 @@ pub fn check() -> anyhow::Result<()> {
             );
         }
     }
-    get_browser();
+    for package in PACKAGES {
+        package.get();
+    }
     Ok(())
-}
-
-/// Sees to a Chromium, with which a test renders reports. Without one that test says that it is left
-/// out: not every machine can have it.
-fn get_browser() {
-    if BROWSERS.iter().any(|browser| runs(browser)) {
-        return;
-    }
-    println!("there is no Chromium to render reports with; trying to install it");
-    let apt = |arguments: &[&str]| {
-        let run = Command::new("apt-get").args(arguments).stdin(Stdio::null()).output();
-        run.is_ok_and(|output| output.status.success())
-    };
-    let install = ["install", "-y", "--no-install-recommends", "chromium"];
-    // A fresh image has no list of packages yet.
-    if apt(&install) || (apt(&["update"]) && apt(&install)) {
-        return;
-    }
-    println!(
-        "it can't be installed, so that test will be left out\n\n\
-         hint: on Debian, as root: `apt-get install chromium`"
-    );
 }
 
 /// A program that the tests cannot do without.
@@ -49,8 +30,56 @@ struct Tool {
     hint: &'static str,
 }
 
+/// Something that some tests need. Not every machine can have it: without it those tests say that
+/// they are left out, and where nothing may be left out they fail.
+struct Package {
+    what: &'static str,
+    /// Of Debian's.
+    name: &'static str,
+    is_here: fn() -> bool,
+}
+
+impl Package {
+    fn get(&self) {
+        let Self { what, name, is_here } = self;
+        if is_here() {
+            return;
+        }
+        println!("there is no {what}; trying to install it");
+        let install = ["install", "-y", "--no-install-recommends", name];
+        // A fresh image has no list of packages yet.
+        if apt(&install) || (apt(&["update"]) && apt(&install)) {
+            return;
+        }
+        println!(
+            "it can't be installed, so the tests with it will be left out\n\n\
+             hint: on Debian, as root: `apt-get install {name}`"
+        );
+    }
+}
+
+fn apt(arguments: &[&str]) -> bool {
+    let run = Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .output();
+    run.is_ok_and(|output| output.status.success())
+}
+
 fn runs(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn has_browser() -> bool {
+    BROWSERS.iter().any(|browser| runs(browser))
+}
+
+/// Debian keeps the server's programs out of the search path.
+fn has_server() -> bool {
+    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten().flatten();
+    let mut programs = versions.map(|version| version.path().join("bin/initdb"));
+    programs.any(|program| program.exists()) || runs("initdb")
 }
 
 const TOOLS: &[Tool] = &[
@@ -60,6 +89,11 @@ const TOOLS: &[Tool] = &[
         hint: "on Debian: `apt-get install build-essential`",
     },
     Tool { what: "git", program: "git", hint: "on Debian: `apt-get install git`" },
+];
+
+const PACKAGES: &[Package] = &[
+    Package { what: "Chromium to render reports with", name: "chromium", is_here: has_browser },
+    Package { what: "PostgreSQL to keep runs in", name: "postgresql", is_here: has_server },
 ];
 
 /// The names that the test looks for.

@@ -4,6 +4,8 @@ use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::StoreError;
+
 /// The right to write one run's journal, until another epoch begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
@@ -35,4 +37,16 @@ pub struct LeaseRecord {
     pub expires_at: Timestamp,
     /// Given back: nobody supervises the run.
     pub released: bool,
+}
+
+impl LeaseRecord {
+    /// Says who holds it.
+    pub(crate) fn refusal(&self) -> StoreError {
+        StoreError::LeaseHeld {
+            run: self.lease.run,
+            holder: format!("process {} on {}", self.holder.pid, self.holder.host),
+            epoch: self.lease.epoch,
+            expires_at: self.expires_at,
+        }
+    }
 }

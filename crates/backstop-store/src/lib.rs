@@ -16,25 +16,33 @@ use self::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
 
 pub mod access;
 pub mod audit;
+mod checksum;
+mod copy;
+mod encode;
 mod error;
 mod halting;
 mod home;
 mod journal;
 mod lease;
 mod location;
+mod postgres;
 mod record;
 mod reruns;
+mod row;
 mod scope;
 mod sqlite;
+mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use copy::{Copied, CopyError, copy};
 pub use error::StoreError;
 pub use halting::HaltOrder;
 pub use home::{Home, RunFolder};
 pub use journal::{Entry, Journal};
 pub use lease::{Holder, Lease, LeaseRecord};
 pub use location::{Location, open};
+pub use postgres::{PostgresStore, ServerUrl};
 pub use record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, NewEvent, Receipt, Run, RunFilter,
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
@@ -42,6 +50,7 @@ pub use record::{
 pub use reruns::{FailureSignal, PullRequest};
 pub use scope::{Activation, PolicyScope};
 pub use sqlite::SqliteStore;
+pub use table::{Cell, Kind, RawRow, TABLES, Table};
 
 /// Where runs are remembered.
 ///
@@ -218,6 +227,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Removes the journals of runs that halted before a time, and answers with their names. What
     /// is known of the runs themselves stays.
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError>;
+
+    /// Rows of a table as they are kept, in the order of their keys and after one of them; for
+    /// [`copy()`](crate::copy()).
+    async fn rows_export(
+        &self,
+        table: &'static Table,
+        after: Option<&RawRow>,
+        limit: u32,
+    ) -> Result<Vec<RawRow>, StoreError>;
+
+    /// Adds rows as they were kept elsewhere, all or none; for [`copy()`](crate::copy()). What the
+    /// engine fills by itself with them is emptied.
+    async fn rows_import(&self, table: &'static Table, rows: &[RawRow]) -> Result<(), StoreError>;
 
     /// Looks the whole store over.
     async fn health(&self) -> Result<Health, StoreError>;

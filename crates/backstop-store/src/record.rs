@@ -7,6 +7,7 @@ use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use serde_json::Value as Json;
 
+use crate::StoreError;
 use crate::audit::NewAuditRow;
 use crate::lease::Lease;
 
@@ -142,7 +143,33 @@ impl Batch {
             receipt: None,
         }
     }
+
+    /// The lease that it is written under.
+    pub(crate) fn lease(&self) -> Result<&Lease, StoreError> {
+        match &self.writer {
+            Writer::Supervisor(lease) => Ok(lease),
+            Writer::Unsupervised => Err(StoreError::Write(
+                "a run without a supervisor is written in one transaction with what is read"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Whether it can be a piece of a journal. That its first event follows what is there is checked
+    /// in the database.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        if self.events.windows(2).any(|pair| pair[0].seq.checked_add(1) != Some(pair[1].seq)) {
+            return Err(StoreError::Write("events do not follow each other".to_owned()));
+        }
+        if self.events.iter().any(|event| event.body.contains('\n')) {
+            return Err(StoreError::Write("an event must be a single line".to_owned()));
+        }
+        Ok(())
+    }
 }
+
+/// What a caller makes of a run that nobody supervises.
+pub(crate) type Decide = Box<dyn FnOnce(Unsupervised) -> Batch + Send>;
 
 /// What is answered to a request that may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,8 +22,8 @@ mod policies;
 mod prune;
 mod reader;
 mod reruns;
-mod row;
 mod schema;
+mod transfer;
 mod writer;
 
 use self::fault::Fault;
@@ -31,6 +31,7 @@ use self::reader::Readers;
 use self::writer::{Durability, Writer};
 use crate::access::TokenRecord;
 use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::encode::{json, number};
 use crate::halting::HaltOrder;
 use crate::home::Home;
 use crate::lease::{Holder, Lease, LeaseRecord};
@@ -39,7 +40,9 @@ use crate::record::{
     StoredEvent, StoredPolicy, Unsupervised,
 };
 use crate::reruns::{FailureSignal, PullRequest};
+use crate::row::count;
 use crate::scope::{Activation, PolicyScope};
+use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
 /// A store in a state directory.
@@ -167,7 +170,8 @@ impl Store for SqliteStore {
         };
         match rows.first() {
             Some(row) => {
-                Ok(Lease { run, epoch: row::count(row, "epoch").map_err(Fault::of_read)? })
+                let epoch = count(row, "epoch").map_err(|error| Fault::from(error).of_read())?;
+                Ok(Lease { run, epoch })
             }
             None => Err(self.lease_held(run).await?),
         }
@@ -375,6 +379,19 @@ impl Store for SqliteStore {
         prune::run(&self.writer, &self.readers, halted_before, now()).await
     }
 
+    async fn rows_export(
+        &self,
+        table: &'static Table,
+        after: Option<&RawRow>,
+        limit: u32,
+    ) -> Result<Vec<RawRow>, StoreError> {
+        transfer::export(&self.readers, table, after, limit).await
+    }
+
+    async fn rows_import(&self, table: &'static Table, rows: &[RawRow]) -> Result<(), StoreError> {
+        transfer::import(&self.writer, table, rows).await
+    }
+
     async fn health(&self) -> Result<Health, StoreError> {
         health::look(&self.home, &self.readers).await
     }
@@ -383,7 +400,7 @@ impl Store for SqliteStore {
 impl SqliteStore {
     async fn lease_held(&self, run: RunId) -> Result<StoreError, StoreError> {
         Ok(match self.lease_fetch(run).await? {
-            Some(record) => append::held_by(&record),
+            Some(record) => record.refusal(),
             None => StoreError::NoRun(run),
         })
     }
@@ -393,13 +410,4 @@ impl SqliteStore {
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
-}
-
-fn json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Write(error.to_string()))
-}
-
-/// A count as the database holds it. Nobody counts further than this.
-fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

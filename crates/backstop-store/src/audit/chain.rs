@@ -106,7 +106,8 @@ impl Bytes {
     fn optional_number(&mut self, number: Option<u64>) {
         self.0.update([u8::from(number.is_some())]);
         if let Some(number) = number {
-            self.number(number);
+            // As it is kept: the databases count no further.
+            self.number(number.min(i64::MAX.cast_unsigned()));
         }
     }
 }

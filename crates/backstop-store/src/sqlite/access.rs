@@ -1,19 +1,15 @@
 //! Tokens.
 
 use backstop_core::time::Timestamp;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use tokio::sync::Mutex;
 
-use super::audit::bytes;
 use super::fault::Fault;
-use super::json;
 use super::reader::Readers;
-use super::row::{FromRow, json as json_of, time};
 use super::writer::{Durability, Writer};
 use crate::StoreError;
-use crate::access::{Scope, TokenRecord};
+use crate::access::TokenRecord;
 use crate::audit::Hash;
+use crate::encode::json;
 
 pub async fn put(writer: &Mutex<Writer>, token: &TokenRecord) -> Result<(), StoreError> {
     let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
@@ -47,25 +43,4 @@ pub async fn revoke(writer: &Mutex<Writer>, id: &str, at: Timestamp) -> Result<b
     let mut writer = writer.lock().await;
     let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
     Ok(!rows.is_empty())
-}
-
-impl FromRow for TokenRecord {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        let scopes: Vec<String> = json_of(row, "scopes")?;
-        let scopes = scopes.iter().map(|scope| scope.parse::<Scope>());
-        let scopes = scopes.collect::<Result<_, _>>();
-        let optional = |column| -> Result<Option<Timestamp>, Fault> {
-            Ok(row.try_get::<Option<i64>, _>(column)?.map(Timestamp::from_nanos))
-        };
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            hash: bytes(row, "hash")?,
-            scopes: scopes.map_err(|error| Fault::of_content("scopes", &error))?,
-            created_by: row.try_get("created_by")?,
-            created_at: time(row, "created_at")?,
-            expires_at: optional("expires_at")?,
-            revoked_at: optional("revoked_at")?,
-        })
-    }
 }

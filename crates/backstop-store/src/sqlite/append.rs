@@ -7,23 +7,18 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::row::{FromRow, checksum, checksum_of_decision};
 use super::writer::{Durability, Patience, Writer};
-use super::{audit, events, json, number};
+use super::{audit, events};
 use crate::StoreError;
+use crate::checksum::{checksum, checksum_of_decision};
+use crate::encode::{json, number};
 use crate::lease::LeaseRecord;
-use crate::record::{Batch, Run, Snapshot, StoredPolicy, Unsupervised, Writer as By};
-
-/// What a caller makes of a run that nobody supervises.
-pub type Decide = Box<dyn FnOnce(Unsupervised) -> Batch + Send>;
+use crate::record::{Batch, Decide, Run, Snapshot, StoredPolicy, Unsupervised};
+use crate::row::FromRow;
 
 /// Appends for the holder of a lease.
 pub async fn supervised(writer: &Mutex<Writer>, batch: &Batch) -> Result<(), StoreError> {
-    let By::Supervisor(lease) = &batch.writer else {
-        return Err(StoreError::Write(
-            "a run without a supervisor is written in one transaction with what is read".to_owned(),
-        ));
-    };
+    let lease = batch.lease()?;
     let mut writer = writer.lock().await;
     if batch.audit.is_empty() {
         let statement = statement(batch.run, Some(lease.epoch), batch)?;
@@ -86,16 +81,6 @@ pub async fn unsupervised(
     }
 }
 
-/// Says who holds a lease.
-pub fn held_by(record: &LeaseRecord) -> StoreError {
-    StoreError::LeaseHeld {
-        run: record.lease.run,
-        holder: format!("process {} on {}", record.holder.pid, record.holder.host),
-        epoch: record.lease.epoch,
-        expires_at: record.expires_at,
-    }
-}
-
 /// Why nothing was appended.
 enum Trouble {
     Fault(Fault),
@@ -118,7 +103,7 @@ async fn attempt(
     let lease = "SELECT * FROM leases WHERE run = ?1 AND released = 0";
     if let Some(record) = one::<LeaseRecord>(&mut transaction, lease, run).await? {
         if record.expires_at > now {
-            return Err(Trouble::Refusal(held_by(&record)));
+            return Err(Trouble::Refusal(record.refusal()));
         }
         // Should its holder wake up, it must not go on where somebody else has written.
         let release = sqlx::query("UPDATE leases SET released = 1 WHERE run = ?1");
@@ -162,7 +147,7 @@ async fn one<T: FromRow>(
     run: RunId,
 ) -> Result<Option<T>, Fault> {
     let row = sqlx::query(select).bind(run.as_str()).fetch_optional(connection).await?;
-    row.as_ref().map(T::from_row).transpose()
+    Ok(row.as_ref().map(T::from_row).transpose()?)
 }
 
 /// A batch as one statement: see the trigger behind it.
@@ -171,13 +156,7 @@ fn statement(
     epoch: Option<u64>,
     batch: &Batch,
 ) -> Result<Query<'static, Sqlite, SqliteArguments>, StoreError> {
-    // That the first one follows what is there is checked in the database.
-    if batch.events.windows(2).any(|pair| pair[0].seq.checked_add(1) != Some(pair[1].seq)) {
-        return Err(StoreError::Write("events do not follow each other".to_owned()));
-    }
-    if batch.events.iter().any(|event| event.body.contains('\n')) {
-        return Err(StoreError::Write("an event must be a single line".to_owned()));
-    }
+    batch.check()?;
     let events: Vec<_> = (batch.events.iter())
         .map(|event| {
             let sum = checksum(event.seq, &event.body);

@@ -1,19 +1,15 @@
 //! The audit: a chain that grows at its end.
 
-use backstop_core::time::Timestamp;
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::number;
 use super::reader::Readers;
-use super::row::{FromRow, count, parsed};
 use super::writer::{Patience, Writer};
 use crate::StoreError;
-use crate::audit::{
-    AuditFilter, AuditHead, AuditRow, Count, Hash, JsonText, NewAuditRow, ORIGIN, hash,
-};
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, NewAuditRow, ORIGIN, hash};
+use crate::encode::number;
+use crate::row::{FromRow as _, written};
 
 /// Appends rows in a transaction of their own.
 pub async fn append(writer: &Mutex<Writer>, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
@@ -100,79 +96,6 @@ pub async fn list(readers: &Readers, filter: &AuditFilter) -> Result<Vec<AuditRo
 
 pub async fn analytics(readers: &Readers) -> Result<Vec<Count>, StoreError> {
     readers.all(sqlx::query("SELECT * FROM stop_decision_analytics")).await
-}
-
-impl FromRow for AuditHead {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self { number: count(row, "number")?, hash: bytes(row, "hash")? })
-    }
-}
-
-impl FromRow for AuditRow {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        let run: Option<&str> = row.try_get("run")?;
-        Ok(Self {
-            number: count(row, "number")?,
-            row: NewAuditRow {
-                resource_owner: row.try_get("resource_owner")?,
-                resource_repo: row.try_get("resource_repo")?,
-                pr_number: optional(row, "pr_number")?,
-                workflow_run_id: optional(row, "workflow_run_id")?,
-                request_id: row.try_get("request_id")?,
-                decision: row.try_get("decision")?,
-                reason_code: row.try_get("reason_code")?,
-                reasons: JsonText::stored(row.try_get("reasons")?),
-                recommended_next_step: row.try_get("recommended_next_step")?,
-                failure_class: row.try_get("failure_class")?,
-                current_job_attempts: optional(row, "current_job_attempts")?,
-                total_pr_attempts: optional(row, "total_pr_attempts")?,
-                lawbook_hash: row.try_get("lawbook_hash")?,
-                lawbook_version: row.try_get("lawbook_version")?,
-                applied_rules: JsonText::stored(row.try_get("applied_rules")?),
-                evidence: JsonText::stored(row.try_get("evidence")?),
-                created_at: written_time(row, "created_at")?,
-                run: run.map(|_| parsed(row, "run")).transpose()?,
-                run_seq: optional(row, "run_seq")?,
-                actor: row.try_get("actor")?,
-            },
-            previous_hash: bytes(row, "previous_hash")?,
-            hash: bytes(row, "hash")?,
-        })
-    }
-}
-
-impl FromRow for Count {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self {
-            decision: row.try_get("decision")?,
-            reason_code: row.try_get("reason_code")?,
-            decision_count: count(row, "decision_count")?,
-            last_occurred_at: written_time(row, "last_occurred_at")?,
-        })
-    }
-}
-
-fn optional(row: &SqliteRow, column: &str) -> Result<Option<u64>, Fault> {
-    let number: Option<i64> = row.try_get(column)?;
-    let read = |number| u64::try_from(number).map_err(|_| Fault::of_content(column, &number));
-    number.map(read).transpose()
-}
-
-/// To the microsecond, so that texts sort like times.
-fn written(time: Timestamp) -> String {
-    format!("{:.6}", time.to_jiff())
-}
-
-/// A time that is written in just this way: the same time in other words is a change too.
-fn written_time(row: &SqliteRow, column: &str) -> Result<Timestamp, Fault> {
-    let time: Timestamp = parsed(row, column)?;
-    let text: &str = row.try_get(column)?;
-    if written(time) == text { Ok(time) } else { Err(Fault::of_content(column, &text)) }
-}
-
-pub fn bytes(row: &SqliteRow, column: &str) -> Result<Hash, Fault> {
-    let stored: &[u8] = row.try_get(column)?;
-    Hash::from_bytes(stored).ok_or_else(|| Fault::of_content(column, &"not 32 bytes"))
 }
 
 const HEAD: &str = "SELECT number, hash FROM stop_decision_audit ORDER BY number DESC LIMIT 1";

@@ -7,9 +7,9 @@ use sqlx::Row as _;
 use tokio::time::{Instant, sleep_until};
 
 use super::fault::Fault;
-use super::number;
 use super::reader::Readers;
 use crate::StoreError;
+use crate::encode::number;
 
 /// Looks again and again: SQLite tells nobody in another process that it was written.
 pub async fn wait(

@@ -5,8 +5,8 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
 use super::fault::Fault;
-use super::number;
-use super::row::checksum;
+use crate::checksum::checksum;
+use crate::encode::number;
 use crate::record::StoredEvent;
 
 /// Events after a sequence number. An event that is missing or has changed is a fault.

@@ -1,10 +1,9 @@
 //! What SQLite's failures mean.
 
-use std::fmt::Display;
-
 use backstop_core::id::RunId;
 
 use crate::StoreError;
+use crate::row::Unreadable;
 
 /// A failure of SQLite or of the library in front of it.
 #[derive(Clone, Debug)]
@@ -15,11 +14,6 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A column holds what nobody can have written there.
-    pub fn of_content(column: &str, content: &dyn Display) -> Self {
-        Self::of_damage(format!("`{column}` can't be `{content}`"))
-    }
-
     pub fn of_damage(text: String) -> Self {
         Self { code: Some(CORRUPT), text }
     }
@@ -88,6 +82,12 @@ impl Fault {
 
     fn primary(&self) -> Option<i32> {
         self.code.map(|code| code & 0xFF)
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(Unreadable(text): Unreadable) -> Self {
+        Self::of_damage(text)
     }
 }
 

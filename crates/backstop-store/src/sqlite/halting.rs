@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 
 use backstop_core::time::Timestamp;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::json;
 use super::reader::Readers;
-use super::row::{FromRow, count, json as json_of, time};
 use super::writer::{Durability, Writer};
 use crate::StoreError;
+use crate::encode::json;
 use crate::halting::HaltOrder;
+use crate::row::FromRow as _;
 
 pub async fn order(writer: &Mutex<Writer>, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
     let query = sqlx::query(
@@ -26,7 +24,7 @@ pub async fn order(writer: &Mutex<Writer>, order: &HaltOrder) -> Result<HaltOrde
     let mut writer = writer.lock().await;
     let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
     let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
-    HaltOrder::from_row(row).map_err(Fault::of_read)
+    HaltOrder::from_row(row).map_err(|error| Fault::from(error).of_read())
 }
 
 pub async fn list(readers: &Readers) -> Result<Vec<HaltOrder>, StoreError> {
@@ -50,16 +48,4 @@ pub async fn release(
     let mut writer = writer.lock().await;
     let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
     Ok(rows.len() as u64)
-}
-
-impl FromRow for HaltOrder {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self {
-            number: count(row, "number")?,
-            labels: json_of(row, "labels")?,
-            why: row.try_get("why")?,
-            by: row.try_get("by")?,
-            at: time(row, "at")?,
-        })
-    }
 }

@@ -1,15 +1,13 @@
 //! Looking a whole database over.
 
 use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 
-use super::fault::Fault;
 use super::reader::Readers;
-use super::row::FromRow;
 use super::schema;
 use crate::StoreError;
 use crate::home::Home;
 use crate::record::Health;
+use crate::row::{Cells, FromRow, Unreadable, owned};
 
 /// Reads every page. What is wrong comes back as text, not as an error.
 pub async fn look(home: &Home, readers: &Readers) -> Result<Health, StoreError> {
@@ -51,20 +49,20 @@ pub async fn look(home: &Home, readers: &Readers) -> Result<Health, StoreError> 
 struct Text(String);
 
 impl FromRow for Text {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self(row.try_get(0)?))
+    fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
+        owned(row, "line").map(Self)
     }
 }
 
 /// Each gives a line per problem.
 const CHECKS: &[(&str, &str)] = &[
-    ("SELECT integrity_check FROM pragma_integrity_check", ""),
+    ("SELECT integrity_check AS line FROM pragma_integrity_check", ""),
     (
-        "SELECT DISTINCT coalesce(\"table\", '?') FROM pragma_foreign_key_check",
+        "SELECT DISTINCT coalesce(\"table\", '?') AS line FROM pragma_foreign_key_check",
         "rows refer to what is not there in table ",
     ),
     (
-        "SELECT run FROM events GROUP BY run HAVING count(*) <> max(seq) - min(seq) + 1",
+        "SELECT run AS line FROM events GROUP BY run HAVING count(*) <> max(seq) - min(seq) + 1",
         "events are missing in the journal of run ",
     ),
 ];

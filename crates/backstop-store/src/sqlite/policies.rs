@@ -1,15 +1,12 @@
 //! Policies, and where they are in force.
 
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::json;
 use super::reader::Readers;
-use super::row::{FromRow, parsed, time};
 use super::writer::{Durability, Writer};
 use crate::StoreError;
+use crate::encode::json;
 use crate::record::StoredPolicy;
 use crate::scope::{Activation, PolicyScope};
 
@@ -85,15 +82,4 @@ pub async fn history(
          ORDER BY number DESC LIMIT ?2",
     );
     readers.all(query.bind(scope.map(PolicyScope::to_string)).bind(limit)).await
-}
-
-impl FromRow for Activation {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self {
-            scope: parsed(row, "scope")?,
-            policy_hash: row.try_get("policy_hash")?,
-            by: row.try_get("by")?,
-            at: time(row, "at")?,
-        })
-    }
 }

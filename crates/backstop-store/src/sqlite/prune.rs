@@ -3,15 +3,14 @@
 use backstop_core::id::RunId;
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
-use sqlx::Row as _;
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::json;
 use super::reader::Readers;
-use super::row::FromRow;
 use super::writer::{Patience, Writer};
 use crate::StoreError;
+use crate::encode::json;
+use crate::row::{Cells, FromRow, Unreadable, parsed};
 
 /// Removes journals, one run per transaction, so that nobody waits long for the write lock.
 pub async fn run(
@@ -73,9 +72,8 @@ async fn remove(
 struct Name(RunId);
 
 impl FromRow for Name {
-    fn from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Self, Fault> {
-        let text: &str = row.try_get(0)?;
-        text.parse().map(Self).map_err(|_| Fault::of_content("id", &text))
+    fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
+        parsed(row, "id").map(Self)
     }
 }
 

@@ -8,8 +8,8 @@ use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow};
 
 use super::fault::Fault;
-use super::row::FromRow;
 use crate::StoreError;
+use crate::row::{FromRow, cells_of};
 
 /// Reads the database, a few at a time. Readers don't disturb the writer, nor the other way round.
 #[derive(Debug)]
@@ -37,20 +37,28 @@ impl Readers {
     }
 
     pub async fn all<T: FromRow>(&self, query: Select<'_>) -> Result<Vec<T>, StoreError> {
-        let rows =
-            query.fetch_all(&self.pool).await.map_err(|error| Fault::from(error).of_read())?;
-        rows.iter().map(T::from_row).collect::<Result<_, _>>().map_err(Fault::of_read)
+        let rows = self.rows(query).await?;
+        rows.iter()
+            .map(T::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(|error| Fault::from(error).of_read())
     }
 
     pub async fn one<T: FromRow>(&self, query: Select<'_>) -> Result<Option<T>, StoreError> {
         let row = self.row(query).await?;
-        row.as_ref().map(T::from_row).transpose().map_err(Fault::of_read)
+        row.as_ref().map(T::from_row).transpose().map_err(|error| Fault::from(error).of_read())
+    }
+
+    pub async fn rows(&self, query: Select<'_>) -> Result<Vec<SqliteRow>, StoreError> {
+        query.fetch_all(&self.pool).await.map_err(|error| Fault::from(error).of_read())
     }
 
     pub async fn row(&self, query: Select<'_>) -> Result<Option<SqliteRow>, StoreError> {
         query.fetch_optional(&self.pool).await.map_err(|error| Fault::from(error).of_read())
     }
 }
+
+cells_of!(SqliteRow);
 
 const CONNECTIONS: u32 = 4;
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,16 +1,13 @@
 //! Failures of pull requests' jobs, and deliveries that were taken.
 
 use backstop_core::time::Timestamp;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use tokio::sync::Mutex;
 
 use super::fault::Fault;
-use super::number;
 use super::reader::Readers;
-use super::row::{FromRow, count, time};
 use super::writer::{Durability, Writer};
 use crate::StoreError;
+use crate::encode::number;
 use crate::reruns::{FailureSignal, PullRequest};
 
 pub async fn put(writer: &Mutex<Writer>, signal: &FailureSignal) -> Result<(), StoreError> {
@@ -68,22 +65,4 @@ pub async fn forget(writer: &Mutex<Writer>, delivery: &str) -> Result<(), StoreE
     let query = sqlx::query("DELETE FROM deliveries WHERE id = ?1").bind(delivery);
     let mut writer = writer.lock().await;
     writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
-}
-
-impl FromRow for FailureSignal {
-    fn from_row(row: &SqliteRow) -> Result<Self, Fault> {
-        Ok(Self {
-            pull_request: PullRequest {
-                owner: row.try_get("owner")?,
-                repo: row.try_get("repo")?,
-                number: count(row, "pr_number")?,
-            },
-            job: row.try_get("job")?,
-            workflow_run_id: count(row, "workflow_run_id")?,
-            attempt: count(row, "attempt")?,
-            hash: row.try_get("hash")?,
-            class: row.try_get("class")?,
-            at: time(row, "at")?,
-        })
-    }
 }

@@ -3,10 +3,13 @@
 //!
 //! An engine's tests call [`conformance_cases!`](crate::conformance_cases).
 
+mod audits;
 mod journals;
 mod leases;
 mod messages;
+mod requests;
 mod runs;
+mod services;
 mod unsupervised;
 
 use std::sync::Arc;
@@ -16,10 +19,13 @@ use crate::lease::Lease;
 use crate::record::Run;
 use crate::testing::sample;
 
+pub use audits::*;
 pub use journals::*;
 pub use leases::*;
 pub use messages::*;
+pub use requests::*;
 pub use runs::*;
+pub use services::*;
 pub use unsupervised::*;
 
 /// One `#[tokio::test]` for every case. The expression gives a fresh opener each time: an async
@@ -59,6 +65,23 @@ macro_rules! conformance_cases {
             an_unsupervised_append_is_refused_while_somebody_supervises,
             an_unsupervised_append_fences_a_holder_that_slept,
             unsupervised_appends_of_many_are_never_lost,
+            audit_rows_read_back_in_a_chain,
+            what_an_audit_row_can_not_keep_does_not_break_the_chain,
+            audit_rows_are_filtered_and_paged,
+            audit_analytics_count_the_last_week,
+            audit_rows_of_a_batch_are_all_or_nothing,
+            audits_of_many_make_one_chain,
+            policies_are_listed_newest_first,
+            the_last_policy_put_in_force_is_in_force,
+            tokens_are_found_by_hash_until_revoked,
+            failures_are_kept_once_and_listed_in_order,
+            a_delivery_is_taken_once,
+            orders_to_halt_are_in_force_until_released,
+            a_request_is_taken_in_once,
+            an_unsupervised_request_is_taken_in_once,
+            a_message_with_a_key_is_left_once,
+            questions_and_answers_are_told_apart,
+            who_waits_is_told_of_what_others_write,
         }
     };
     (@each $opener:expr; $($case:ident,)*) => {

@@ -20,6 +20,7 @@ use crate::record::{
 };
 use crate::reruns::{FailureSignal, PullRequest};
 use crate::scope::{Activation, PolicyScope};
+use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
 /// Makes the stores that a program opens fail: `CALL KIND once|lasting PATH`. The file is created
@@ -319,6 +320,19 @@ impl Store for FailingStore {
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
         self.next()?.run_prune(halted_before).await
+    }
+
+    async fn rows_export(
+        &self,
+        table: &'static Table,
+        after: Option<&RawRow>,
+        limit: u32,
+    ) -> Result<Vec<RawRow>, StoreError> {
+        self.next()?.rows_export(table, after, limit).await
+    }
+
+    async fn rows_import(&self, table: &'static Table, rows: &[RawRow]) -> Result<(), StoreError> {
+        self.next()?.rows_import(table, rows).await
     }
 
     async fn health(&self) -> Result<Health, StoreError> {

@@ -1,12 +1,14 @@
 //! Records to write in tests.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use backstop_core::id::RunId;
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use serde_json::json;
 
+use crate::audit::{JsonText, NewAuditRow};
 use crate::lease::{Holder, Lease};
 use crate::record::{
     Batch, DecisionRecord, NewEvent, Run, RunUpdate, Snapshot, StoredPolicy, Writer,
@@ -14,6 +16,41 @@ use crate::record::{
 
 /// The time at which samples happen.
 pub const TIME: Timestamp = Timestamp::from_nanos(1_780_000_000_123_456_789);
+
+/// The same as an audit keeps it.
+pub const TIME_OF_AUDIT: Timestamp = Timestamp::from_nanos(1_780_000_000_123_456_000);
+
+/// The time by the wall clock, for what is compared with a database's.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// A row for the audit with something in each of its columns.
+pub fn audit_row(n: u64) -> NewAuditRow {
+    NewAuditRow {
+        resource_owner: Some("acme".to_owned()),
+        resource_repo: Some("app".to_owned()),
+        pr_number: Some(7),
+        workflow_run_id: Some(1_000 + n),
+        request_id: format!("request-{n}"),
+        decision: "HOLD".to_owned(),
+        reason_code: Some("MAX_ATTEMPTS".to_owned()),
+        reasons: JsonText::stored(r#"[ "tried  twice", "\u0000 ü" ]"#.to_owned()),
+        recommended_next_step: "WAIT".to_owned(),
+        failure_class: Some("flaky".to_owned()),
+        current_job_attempts: Some(2),
+        total_pr_attempts: Some(n),
+        lawbook_hash: Some(policy().hash),
+        lawbook_version: Some("1".to_owned()),
+        applied_rules: JsonText::of(&["a", "b"]),
+        evidence: JsonText::stored(r#"{"z":1,"a":1.0,"z":2}"#.to_owned()),
+        created_at: TIME_OF_AUDIT,
+        run: Some(run_id(0)),
+        run_seq: Some(n),
+        actor: "ann".to_owned(),
+    }
+}
 
 pub fn policy() -> StoredPolicy {
     StoredPolicy {

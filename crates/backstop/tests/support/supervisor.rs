@@ -123,7 +123,7 @@ fn supervise(handle: &Handle, home: Home, run: RunId, policy: &str, settings: Se
         let hour = Duration::from_secs(3600);
         let lease = store.lease_acquire(run, &holder, hour, None).await.expect("a lease");
         let _ = sender.send(());
-        inbox::serve(store, lease, settings).await;
+        inbox::serve(store, lease, std::collections::BTreeMap::new(), settings).await;
     });
     ready.recv().expect("the run is there");
 }

@@ -1,0 +1,96 @@
+//! Policies, and where they are in force.
+
+use super::client::{Again, Client};
+use super::fault::Fault;
+use super::sql::{Value, sql};
+use crate::StoreError;
+use crate::record::StoredPolicy;
+use crate::scope::{Activation, PolicyScope};
+
+pub async fn put(client: &Client, policy: &StoredPolicy) -> Result<(), StoreError> {
+    let values = [
+        (&policy.hash).into(),
+        policy.label.as_ref().into(),
+        (&policy.json).into(),
+        policy.source.as_ref().into(),
+        (&policy.source_name).into(),
+        (&policy.put_by).into(),
+        policy.put_at.as_nanos().into(),
+    ];
+    let insert = sql(
+        "INSERT INTO policies (hash, label, json, source, source_name, put_by, put_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING",
+        &values,
+    );
+    client.write(Again::Harmless, insert).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn fetch(client: &Client, hash: &str) -> Result<Option<StoredPolicy>, StoreError> {
+    client.one(sql("SELECT * FROM policies WHERE hash = $1", &[hash.into()])).await
+}
+
+pub async fn list(
+    client: &Client,
+    before: Option<&str>,
+    limit: u32,
+) -> Result<Vec<StoredPolicy>, StoreError> {
+    let select = sql(
+        "SELECT * FROM policies WHERE $1::text IS NULL \
+         OR (put_at, hash) < (SELECT put_at, hash FROM policies WHERE hash = $1) \
+         ORDER BY put_at DESC, hash DESC LIMIT $2",
+        &[before.into(), limit.into()],
+    );
+    client.all(select).await
+}
+
+pub async fn activate(client: &Client, activation: &Activation) -> Result<(), StoreError> {
+    let scope = activation.scope.to_string();
+    let values = [
+        (&scope).into(),
+        activation.policy_hash.as_ref().into(),
+        (&activation.by).into(),
+        activation.at.as_nanos().into(),
+    ];
+    let insert = sql(
+        "INSERT INTO policy_activations (scope, policy_hash, by, at) VALUES ($1, $2, $3, $4)",
+        &values,
+    );
+    match client.write(Again::Never, insert).await {
+        Ok(_) => Ok(()),
+        Err(fault) if fault.is_missing_reference() => Err(StoreError::Write(format!(
+            "the policy {} is not in the store",
+            activation.policy_hash.as_deref().unwrap_or_default()
+        ))),
+        Err(fault) => Err(fault.of_write()),
+    }
+}
+
+pub async fn active(
+    client: &Client,
+    scopes: &[PolicyScope],
+) -> Result<Vec<Activation>, StoreError> {
+    let names: Vec<_> = scopes.iter().map(PolicyScope::to_string).collect();
+    let names = Value::Texts(names.iter().map(|name| Some(name.as_str())).collect());
+    let select = sql(
+        "SELECT policy_activations.* FROM unnest($1) WITH ORDINALITY AS wanted (name, place) \
+         JOIN policy_activations ON number = ( \
+             SELECT max(number) FROM policy_activations WHERE scope = wanted.name) \
+         ORDER BY wanted.place",
+        &[names],
+    );
+    client.all(select).await
+}
+
+pub async fn history(
+    client: &Client,
+    scope: Option<&PolicyScope>,
+    limit: u32,
+) -> Result<Vec<Activation>, StoreError> {
+    let scope = scope.map(PolicyScope::to_string);
+    let select = sql(
+        "SELECT * FROM policy_activations WHERE $1::text IS NULL OR scope = $1 \
+         ORDER BY number DESC LIMIT $2",
+        &[scope.as_ref().into(), limit.into()],
+    );
+    client.all(select).await
+}

@@ -1,0 +1,175 @@
+//! Runs, their leases and their inboxes.
+
+use std::time::Duration;
+
+use backstop_core::id::RunId;
+use backstop_core::state::RunStatus;
+use backstop_core::time::Timestamp;
+
+use super::change::announcement;
+use super::client::{Again, Client};
+use super::fault::Fault;
+use super::sql::{Value, sql};
+use crate::StoreError;
+use crate::encode::{json, number};
+use crate::lease::{Holder, Lease, LeaseRecord};
+use crate::record::{Run, RunFilter};
+use crate::row::{Cells as _, FromRow as _};
+
+pub async fn create(client: &Client, run: &Run) -> Result<(), StoreError> {
+    let (command, labels) = (json(&run.command)?, json(&run.labels)?);
+    let (state, launch) = (json(&run.state)?, json(&run.launch)?);
+    let values = [
+        run.id.as_str().into(),
+        run.created_at.as_nanos().into(),
+        run.updated_at.as_nanos().into(),
+        (&run.cwd).into(),
+        (&command).into(),
+        (&labels).into(),
+        (&run.policy_hash).into(),
+        run.status.as_str().into(),
+        (&state).into(),
+        (&launch).into(),
+        run.supervised.into(),
+        run.pruned.into(),
+    ];
+    let insert = sql(
+        "INSERT INTO runs (id, created_at, updated_at, cwd, command, labels, policy_hash, \
+         status, state, launch, supervised, pruned) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        &values,
+    );
+    match client.write(Again::Never, insert).await {
+        Ok(_) => Ok(()),
+        Err(fault) if fault.is_missing_reference() => Err(StoreError::Write(format!(
+            "the policy {} of run {} is not in the store",
+            run.policy_hash, run.id
+        ))),
+        Err(fault) => Err(fault.of_write()),
+    }
+}
+
+pub async fn list(client: &Client, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+    let statuses = filter.statuses.iter().map(|status| Some(status.as_str()));
+    let labels = json(&filter.labels)?;
+    let values = [
+        filter.prefix.as_ref().into(),
+        filter.cwd.as_ref().into(),
+        Value::Texts(statuses.collect()),
+        (&labels).into(),
+        filter.limit.into(),
+    ];
+    let select = sql(
+        "SELECT * FROM runs \
+         WHERE ($1 IS NULL OR starts_with(id, $1)) \
+         AND ($2 IS NULL OR cwd = $2) \
+         AND (cardinality($3) = 0 OR status = ANY ($3)) \
+         AND NOT EXISTS ( \
+             SELECT 1 FROM json_each_text($4) AS wanted WHERE NOT EXISTS ( \
+                 SELECT 1 FROM json_each_text(runs.labels::json) AS present \
+                 WHERE present.key = wanted.key AND present.value = wanted.value)) \
+         ORDER BY created_at DESC, id DESC LIMIT $5",
+        &values,
+    );
+    client.all(select).await
+}
+
+pub async fn acquire(
+    client: &Client,
+    run: RunId,
+    holder: &Holder,
+    duration: Duration,
+    even_if_held_by: Option<u64>,
+) -> Result<Lease, StoreError> {
+    let holder = json(holder)?;
+    let values = [
+        run.as_str().into(),
+        (&holder).into(),
+        nanoseconds(duration).into(),
+        even_if_held_by.map(number).into(),
+    ];
+    let call = sql("SELECT * FROM backstop_acquire($1, $2, $3, $4)", &values);
+    let written = client.write(Again::Never, call).await;
+    let rows = written.map_err(|fault| fault.of_write_for(run))?;
+    let damaged = |error| Fault::from(error).of_read();
+    let row = rows.first().ok_or(StoreError::NoRun(run))?;
+    let record = LeaseRecord::from_row(row).map_err(damaged)?;
+    if row.flag("taken").map_err(damaged)? { Ok(record.lease) } else { Err(record.refusal()) }
+}
+
+pub async fn renew(client: &Client, lease: &Lease, duration: Duration) -> Result<(), StoreError> {
+    let values =
+        [lease.run.as_str().into(), number(lease.epoch).into(), nanoseconds(duration).into()];
+    let update = sql(
+        "UPDATE leases SET expires_at = backstop_now() + $3 \
+         WHERE run = $1 AND epoch = $2 AND NOT released RETURNING epoch",
+        &values,
+    );
+    let rows = client.write(Again::Harmless, update).await.map_err(Fault::of_write)?;
+    if rows.is_empty() { Err(StoreError::Fenced { run: lease.run }) } else { Ok(()) }
+}
+
+pub async fn release(client: &Client, lease: &Lease) -> Result<(), StoreError> {
+    let update = sql(
+        "UPDATE leases SET released = TRUE WHERE run = $1 AND epoch = $2",
+        &[lease.run.as_str().into(), number(lease.epoch).into()],
+    );
+    client.write(Again::Harmless, update).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn post(
+    client: &Client,
+    run: RunId,
+    key: Option<&str>,
+    body: &str,
+) -> Result<i64, StoreError> {
+    let insert = sql(
+        // An update that changes nothing, so that the first one's number is answered.
+        "INSERT INTO inbox (run, key, body) VALUES ($1, $2, $3) \
+         ON CONFLICT (run, key) WHERE key IS NOT NULL DO UPDATE SET key = excluded.key \
+         RETURNING number",
+        &[run.as_str().into(), key.into(), body.into()],
+    );
+    let again = if key.is_some() { Again::Harmless } else { Again::Never };
+    let written = client.write_and(again, insert, &announcement(run)).await;
+    let rows = written.map_err(|fault| fault.of_write_for(run))?;
+    let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
+    row.number("number").map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn answer(client: &Client, message: i64, answer: &str) -> Result<(), StoreError> {
+    let update = sql(
+        "UPDATE inbox SET answer = $2 WHERE number = $1 AND answer IS NULL",
+        &[message.into(), answer.into()],
+    );
+    client.write(Again::Harmless, update).await.map(drop).map_err(Fault::of_write)
+}
+
+/// Removes old journals, one run per transaction, so that nobody waits long for a lock.
+pub async fn prune(client: &Client, before: Timestamp) -> Result<Vec<RunId>, StoreError> {
+    let halted = RunStatus::ALL.iter().filter(|status| status.is_halted());
+    let halted = Value::Texts(halted.map(|status| Some(status.as_str())).collect());
+    let select = sql(
+        "SELECT * FROM runs WHERE NOT pruned AND status = ANY ($1) AND updated_at < $2 \
+         ORDER BY created_at, id",
+        &[halted.clone(), before.as_nanos().into()],
+    );
+    let candidates: Vec<Run> = client.all(select).await?;
+    let mut pruned = Vec::new();
+    for Run { id, .. } in candidates {
+        let values = [id.as_str().into(), halted.clone(), before.as_nanos().into()];
+        let call = sql("SELECT backstop_prune($1, $2, $3) AS pruned", &values);
+        let rows = client.write(Again::Never, call).await.map_err(Fault::of_write)?;
+        let done = rows.first().map(|row| row.flag("pruned")).transpose();
+        if done.map_err(|error| Fault::from(error).of_read())?.unwrap_or(false) {
+            pruned.push(id);
+        }
+    }
+    Ok(pruned)
+}
+
+/// A century, to which this is cut, is as good as for ever.
+fn nanoseconds(duration: Duration) -> i64 {
+    let century = Duration::from_secs(100 * 366 * 24 * 3_600);
+    i64::try_from(duration.min(century).as_nanos()).unwrap_or(i64::MAX / 4)
+}

@@ -1,0 +1,149 @@
+//! Tokens, failures of pull requests' jobs, deliveries, and orders to halt.
+
+use std::collections::BTreeMap;
+
+use backstop_core::time::Timestamp;
+
+use super::client::{Again, Client};
+use super::fault::Fault;
+use super::sql::{Value, sql};
+use crate::StoreError;
+use crate::access::TokenRecord;
+use crate::audit::Hash;
+use crate::encode::{json, number};
+use crate::halting::HaltOrder;
+use crate::reruns::{FailureSignal, PullRequest};
+use crate::row::FromRow as _;
+
+pub async fn put_token(client: &Client, token: &TokenRecord) -> Result<(), StoreError> {
+    let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
+    let scopes = json(&scopes)?;
+    let values = [
+        (&token.id).into(),
+        (&token.name).into(),
+        Value::Bytes(&token.hash.0),
+        (&scopes).into(),
+        (&token.created_by).into(),
+        token.created_at.as_nanos().into(),
+        token.expires_at.map(Timestamp::as_nanos).into(),
+        token.revoked_at.map(Timestamp::as_nanos).into(),
+    ];
+    let insert = sql("INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", &values);
+    client.write(Again::Never, insert).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn list_tokens(client: &Client) -> Result<Vec<TokenRecord>, StoreError> {
+    client.all(sql("SELECT * FROM tokens ORDER BY created_at, id", &[])).await
+}
+
+pub async fn fetch_token(client: &Client, hash: &Hash) -> Result<Option<TokenRecord>, StoreError> {
+    client.one(sql("SELECT * FROM tokens WHERE hash = $1", &[Value::Bytes(&hash.0)])).await
+}
+
+pub async fn revoke_token(client: &Client, id: &str, at: Timestamp) -> Result<bool, StoreError> {
+    let update = sql(
+        "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING id",
+        &[id.into(), at.as_nanos().into()],
+    );
+    let rows = client.write(Again::Never, update).await.map_err(Fault::of_write)?;
+    Ok(!rows.is_empty())
+}
+
+pub async fn put_signal(client: &Client, signal: &FailureSignal) -> Result<(), StoreError> {
+    let values = [
+        (&signal.pull_request.owner).into(),
+        (&signal.pull_request.repo).into(),
+        number(signal.pull_request.number).into(),
+        (&signal.job).into(),
+        number(signal.workflow_run_id).into(),
+        number(signal.attempt).into(),
+        (&signal.hash).into(),
+        signal.class.as_ref().into(),
+        signal.at.as_nanos().into(),
+    ];
+    let insert = sql(
+        "INSERT INTO failure_signals \
+             (owner, repo, pr_number, job, workflow_run_id, attempt, hash, class, at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+        &values,
+    );
+    client.write(Again::Harmless, insert).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn list_signals(
+    client: &Client,
+    pull_request: &PullRequest,
+    job: Option<&str>,
+    limit: u32,
+) -> Result<Vec<FailureSignal>, StoreError> {
+    let values = [
+        (&pull_request.owner).into(),
+        (&pull_request.repo).into(),
+        number(pull_request.number).into(),
+        job.into(),
+        limit.into(),
+    ];
+    let select = sql(
+        "SELECT * FROM (SELECT * FROM failure_signals \
+             WHERE owner = $1 AND repo = $2 AND pr_number = $3 AND ($4 IS NULL OR job = $4) \
+             ORDER BY number DESC LIMIT $5) AS last ORDER BY number",
+        &values,
+    );
+    client.all(select).await
+}
+
+pub async fn take_delivery(
+    client: &Client,
+    delivery: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let insert = sql(
+        "INSERT INTO deliveries VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id",
+        &[delivery.into(), at.as_nanos().into()],
+    );
+    let rows = client.write(Again::Never, insert).await.map_err(Fault::of_write)?;
+    Ok(!rows.is_empty())
+}
+
+pub async fn forget_delivery(client: &Client, delivery: &str) -> Result<(), StoreError> {
+    let delete = sql("DELETE FROM deliveries WHERE id = $1", &[delivery.into()]);
+    client.write(Again::Harmless, delete).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn order_halt(client: &Client, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
+    let labels = json(&order.labels)?;
+    let values = [
+        (&labels).into(),
+        order.why.as_ref().into(),
+        (&order.by).into(),
+        order.at.as_nanos().into(),
+    ];
+    let insert = sql(
+        "INSERT INTO halt_orders (labels, why, by, at) VALUES ($1, $2, $3, $4) RETURNING *",
+        &values,
+    );
+    let rows = client.write(Again::Never, insert).await.map_err(Fault::of_write)?;
+    let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
+    HaltOrder::from_row(row).map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn list_halts(client: &Client) -> Result<Vec<HaltOrder>, StoreError> {
+    let select = "SELECT * FROM halt_orders WHERE released_at IS NULL ORDER BY number";
+    client.all(sql(select, &[])).await
+}
+
+pub async fn release_halts(
+    client: &Client,
+    labels: Option<&BTreeMap<String, String>>,
+    by: &str,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let labels = labels.map(json).transpose()?;
+    let update = sql(
+        "UPDATE halt_orders SET released_by = $2, released_at = $3 \
+         WHERE released_at IS NULL AND ($1 IS NULL OR labels = $1) RETURNING number",
+        &[labels.as_ref().into(), by.into(), at.as_nanos().into()],
+    );
+    let rows = client.write(Again::Never, update).await.map_err(Fault::of_write)?;
+    Ok(rows.len() as u64)
+}

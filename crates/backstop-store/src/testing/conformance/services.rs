@@ -1,0 +1,173 @@
+//! Cases: policies in force, tokens, failures, deliveries, orders to halt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use backstop_core::time::Timestamp;
+
+use crate::access::{Scope, TokenRecord};
+use crate::audit::Hash;
+use crate::halting::HaltOrder;
+use crate::record::StoredPolicy;
+use crate::reruns::{FailureSignal, PullRequest};
+use crate::scope::{Activation, PolicyScope};
+use crate::testing::sample;
+use crate::{Store, StoreError};
+
+pub async fn policies_are_listed_newest_first(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let policy = |hash: &str, second| StoredPolicy {
+        hash: hash.to_owned(),
+        put_at: after(second),
+        ..sample::policy()
+    };
+    // Two of the same moment: their hashes order them.
+    let put = [policy("b", 1), policy("a", 2), policy("B", 2), policy("d", 3)];
+    for policy in &put {
+        store.policy_put(policy).await.unwrap();
+    }
+    let hashes = async |before: Option<&str>, limit| -> Vec<String> {
+        let listed = store.policy_list(before, limit).await.unwrap();
+        listed.into_iter().map(|policy| policy.hash).collect()
+    };
+    assert_eq!(hashes(None, 10).await, ["d", "a", "B", "b"]);
+    assert_eq!(hashes(None, 2).await, ["d", "a"]);
+    assert_eq!(hashes(Some("a"), 10).await, ["B", "b"]);
+    assert_eq!(hashes(Some("b"), 10).await, [""; 0]);
+    assert_eq!(hashes(Some("nothing"), 10).await, [""; 0]);
+}
+
+pub async fn the_last_policy_put_in_force_is_in_force(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    store.policy_put(&sample::policy()).await.unwrap();
+    let label = PolicyScope::Label("team".to_owned(), "b'l\"ue".to_owned());
+    let repository = PolicyScope::Repository("acme".to_owned(), "app".to_owned());
+    let activation = |scope: &PolicyScope, hash: Option<String>, second| Activation {
+        scope: scope.clone(),
+        policy_hash: hash,
+        by: "ann".to_owned(),
+        at: after(second),
+    };
+    let hash = Some(sample::policy().hash);
+    let made = [
+        activation(&PolicyScope::Global, hash.clone(), 1),
+        activation(&label, hash.clone(), 2),
+        activation(&label, None, 3),
+        activation(&PolicyScope::Global, hash, 4),
+    ];
+    for activation in &made {
+        store.policy_activate(activation).await.unwrap();
+    }
+    let missing = activation(&repository, Some("nothing".to_owned()), 5);
+    let refused = store.policy_activate(&missing).await;
+    assert!(matches!(refused, Err(StoreError::Write(_))), "{refused:?}");
+    let asked = [repository.clone(), label.clone(), PolicyScope::Global];
+    let expected = [made[2].clone(), made[3].clone()];
+    assert_eq!(store.policy_active(&asked).await.unwrap(), expected);
+    assert_eq!(store.policy_active(&[]).await.unwrap(), []);
+    let mut newest_first = made.to_vec();
+    newest_first.reverse();
+    assert_eq!(store.policy_history(None, 10).await.unwrap(), newest_first);
+    assert_eq!(store.policy_history(None, 1).await.unwrap(), newest_first[..1]);
+    assert_eq!(store.policy_history(Some(&label), 10).await.unwrap(), newest_first[1..3]);
+    assert_eq!(store.policy_history(Some(&repository), 10).await.unwrap(), []);
+}
+
+pub async fn tokens_are_found_by_hash_until_revoked(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let token = |n: u8, scopes: &[Scope]| TokenRecord {
+        id: format!("t{n}"),
+        name: "build".to_owned(),
+        hash: Hash([n; 32]),
+        scopes: scopes.iter().copied().collect::<BTreeSet<_>>(),
+        created_by: "ann".to_owned(),
+        created_at: after(i64::from(n)),
+        expires_at: (n > 1).then(|| after(99)),
+        revoked_at: None,
+    };
+    let (first, second) = (token(1, &Scope::ALL), token(2, &[Scope::Read]));
+    store.token_put(&second).await.unwrap();
+    store.token_put(&first).await.unwrap();
+    assert!(store.token_put(&first).await.is_err(), "a name is given once");
+    let twin = TokenRecord { id: "t3".to_owned(), ..first.clone() };
+    assert!(store.token_put(&twin).await.is_err(), "a hash is given once");
+    assert_eq!(store.token_list().await.unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(store.token_fetch(&second.hash).await.unwrap(), Some(second.clone()));
+    assert_eq!(store.token_fetch(&Hash([9; 32])).await.unwrap(), None);
+    assert!(store.token_revoke("t2", after(5)).await.unwrap());
+    assert!(!store.token_revoke("t2", after(6)).await.unwrap());
+    assert!(!store.token_revoke("t9", after(6)).await.unwrap());
+    let revoked = TokenRecord { revoked_at: Some(after(5)), ..second };
+    assert_eq!(store.token_fetch(&revoked.hash).await.unwrap(), Some(revoked));
+}
+
+pub async fn failures_are_kept_once_and_listed_in_order(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let pull_request = PullRequest::new("Acme", "App", 7);
+    let signal = |job: &str, attempt| FailureSignal {
+        pull_request: pull_request.clone(),
+        job: job.to_owned(),
+        workflow_run_id: 5,
+        attempt,
+        hash: format!("h{attempt}"),
+        class: (attempt > 1).then(|| "flaky".to_owned()),
+        at: after(1),
+    };
+    let kept = [signal("build", 1), signal("test", 1), signal("build", 2)];
+    for signal in &kept {
+        store.signal_put(signal).await.unwrap();
+    }
+    store.signal_put(&FailureSignal { hash: "late".to_owned(), ..kept[0].clone() }).await.unwrap();
+    let list = async |job: Option<&str>, limit| {
+        store.signal_list(&pull_request, job, limit).await.unwrap()
+    };
+    assert_eq!(list(None, 10).await, kept);
+    assert_eq!(list(None, 2).await, kept[1..]);
+    assert_eq!(list(Some("build"), 10).await, [kept[0].clone(), kept[2].clone()]);
+    let other = PullRequest::new("acme", "app", 8);
+    assert_eq!(store.signal_list(&other, None, 10).await.unwrap(), []);
+}
+
+pub async fn a_delivery_is_taken_once(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let (store, other) = (open().await, open().await);
+    assert!(store.delivery_take("d1", after(1)).await.unwrap());
+    assert!(!other.delivery_take("d1", after(2)).await.unwrap());
+    assert!(other.delivery_take("d2", after(2)).await.unwrap());
+    store.delivery_forget("d1").await.unwrap();
+    store.delivery_forget("never").await.unwrap();
+    assert!(other.delivery_take("d1", after(3)).await.unwrap());
+}
+
+pub async fn orders_to_halt_are_in_force_until_released(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let (store, other) = (open().await, open().await);
+    let labels = |pairs: &[(&str, &str)]| -> BTreeMap<_, _> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    let order = |labels: BTreeMap<String, String>| HaltOrder {
+        number: 0,
+        labels,
+        why: Some("cost's".to_owned()),
+        by: "ann".to_owned(),
+        at: after(1),
+    };
+    let blue = labels(&[("team", "blue"), ("a\"", "b")]);
+    let mut given = Vec::new();
+    for labels in [labels(&[]), blue.clone(), blue.clone()] {
+        let made = store.halt_order(&order(labels.clone())).await.unwrap();
+        assert_eq!(made, HaltOrder { number: made.number, ..order(labels) });
+        given.push(made);
+    }
+    assert!(given[0].number < given[1].number && given[1].number < given[2].number);
+    assert_eq!(other.halt_list().await.unwrap(), given);
+    let red = labels(&[("team", "red")]);
+    assert_eq!(other.halt_release(Some(&red), "bob", after(2)).await.unwrap(), 0);
+    assert_eq!(other.halt_release(Some(&blue), "bob", after(2)).await.unwrap(), 2);
+    assert_eq!(store.halt_list().await.unwrap(), given[..1]);
+    assert_eq!(other.halt_release(None, "bob", after(3)).await.unwrap(), 1);
+    assert_eq!(other.halt_release(None, "bob", after(3)).await.unwrap(), 0);
+    assert_eq!(store.halt_list().await.unwrap(), []);
+}
+
+fn after(seconds: i64) -> Timestamp {
+    Timestamp::from_nanos(sample::TIME.as_nanos() + seconds * 1_000_000_000)
+}

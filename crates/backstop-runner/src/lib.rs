@@ -40,3 +40,4 @@ pub mod telemetry;
 pub mod tree;
 pub mod unsupervised;
 pub mod verify;
+pub mod view;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// A body of JSON. Where the type has a default, a request may come without one.
+/// A body of JSON.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -17,7 +17,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let (headers, bytes) = whole(request, state).await?;
         check_json(&headers, &bytes)?;
-        read(&bytes).map(Self)
+        read_object(&bytes).map(Self)
     }
 }
 
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
             return Ok(Self(T::default()));
         }
         check_json(&headers, &bytes)?;
-        read(&bytes).map(Self)
+        read_object(&bytes).map(Self)
     }
 }
 
@@ -50,8 +50,11 @@ pub(crate) async fn whole<S: Send + Sync>(
     Ok((headers, bytes))
 }
 
-/// Reads JSON that was found to be harmless.
-pub(crate) fn read<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Problem> {
+/// Reads an object. In a list, which would be taken too, the fields would have no names.
+pub(crate) fn read_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Problem> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::unreadable("the body must be a JSON object"));
+    }
     serde_json::from_slice(bytes)
         .map_err(|error| Problem::unreadable(format!("the body can't be taken: {error}")))
 }

@@ -7,6 +7,7 @@ pub mod data_only;
 mod engines;
 mod gate;
 mod guard;
+mod halts;
 pub mod in_force;
 mod metrics;
 pub mod openapi;
@@ -21,6 +22,7 @@ mod serve;
 pub mod service;
 mod tls;
 mod upkeep;
+mod words;
 
 pub use access::Caller;
 pub use metrics::Metrics;

@@ -60,6 +60,15 @@ impl Query {
         self.one(name)?.map(read).transpose()
     }
 
+    /// The same as a whole number that every client can write.
+    pub(crate) fn whole(&mut self, name: &str) -> Result<Option<u64>, Problem> {
+        let number = self.parsed::<u64>(name)?;
+        if number.is_some_and(|number| number > LARGEST) {
+            return Err(Problem::invalid(name, format!("`{name}` can be {LARGEST} at most")));
+        }
+        Ok(number)
+    }
+
     /// How many things are wanted.
     pub(crate) fn limit(&mut self, usual: u32, most: u32) -> Result<u32, Problem> {
         let limit = self.parsed::<u32>("limit")?.unwrap_or(usual);
@@ -98,3 +107,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         Ok(Self(name))
     }
 }
+
+/// What a number of JavaScript can hold.
+const LARGEST: u64 = (1 << 53) - 1;

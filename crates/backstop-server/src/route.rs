@@ -74,7 +74,8 @@ pub struct Answer {
 pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
 impl Route {
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         method: Method,
         path: &'static str,
         operation: &'static str,
@@ -109,25 +110,24 @@ impl Route {
             .refuses(504, "It took too long.")
     }
 
-    pub(crate) fn says(mut self, summary: &'static str) -> Self {
+    #[must_use]
+    pub fn says(mut self, summary: &'static str) -> Self {
         self.summary = summary;
         self
     }
 
-    pub(crate) fn path_name(
-        self,
-        name: &'static str,
-        description: &'static str,
-        schema: Json,
-    ) -> Self {
+    #[must_use]
+    pub fn path_name(self, name: &'static str, description: &'static str, schema: Json) -> Self {
         self.parameter(name, "path", description, schema, true, false)
     }
 
-    pub(crate) fn query(self, name: &'static str, description: &'static str, schema: Json) -> Self {
+    #[must_use]
+    pub fn query(self, name: &'static str, description: &'static str, schema: Json) -> Self {
         self.parameter(name, "query", description, schema, false, false)
     }
 
-    pub(crate) fn required_query(
+    #[must_use]
+    pub fn required_query(
         self,
         name: &'static str,
         description: &'static str,
@@ -136,22 +136,14 @@ impl Route {
         self.parameter(name, "query", description, schema, true, false)
     }
 
-    pub(crate) fn queries(
-        self,
-        name: &'static str,
-        description: &'static str,
-        items: &Json,
-    ) -> Self {
+    #[must_use]
+    pub fn queries(self, name: &'static str, description: &'static str, items: &Json) -> Self {
         let schema = json!({ "type": "array", "items": items, "maxItems": 64 });
         self.parameter(name, "query", description, schema, false, true)
     }
 
-    pub(crate) fn header(
-        self,
-        name: &'static str,
-        description: &'static str,
-        schema: Json,
-    ) -> Self {
+    #[must_use]
+    pub fn header(self, name: &'static str, description: &'static str, schema: Json) -> Self {
         self.parameter(name, "header", description, schema, false, false)
     }
 
@@ -169,7 +161,8 @@ impl Route {
     }
 
     /// `limit` and `cursor`.
-    pub(crate) fn pages(self, most: u32) -> Self {
+    #[must_use]
+    pub fn pages(self, most: u32) -> Self {
         self.query(
             "limit",
             "How many are wanted at most.",
@@ -182,15 +175,18 @@ impl Route {
         )
     }
 
-    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+    #[must_use]
+    pub fn takes<T: JsonSchema>(self) -> Self {
         self.takes_any::<T>(&["application/json"], true)
     }
 
-    pub(crate) fn may_take<T: JsonSchema>(self) -> Self {
+    #[must_use]
+    pub fn may_take<T: JsonSchema>(self) -> Self {
         self.takes_any::<T>(&["application/json"], false)
     }
 
-    pub(crate) fn takes_any<T: JsonSchema>(
+    #[must_use]
+    pub fn takes_any<T: JsonSchema>(
         mut self,
         types: &'static [&'static str],
         required: bool,
@@ -201,11 +197,13 @@ impl Route {
             .refuses(413, "The body is too large.")
     }
 
-    pub(crate) fn answers<T: JsonSchema>(self, status: u16, description: &'static str) -> Self {
+    #[must_use]
+    pub fn answers<T: JsonSchema>(self, status: u16, description: &'static str) -> Self {
         self.answers_as::<T>(status, "application/json", description)
     }
 
-    pub(crate) fn answers_as<T: JsonSchema>(
+    #[must_use]
+    pub fn answers_as<T: JsonSchema>(
         mut self,
         status: u16,
         content: &'static str,
@@ -226,18 +224,21 @@ impl Route {
         self
     }
 
-    pub(crate) fn answers_nothing(mut self, description: &'static str) -> Self {
+    #[must_use]
+    pub fn answers_nothing(mut self, description: &'static str) -> Self {
         let status = StatusCode::NO_CONTENT;
         self.answers.push(Answer { status, description, contents: Vec::new() });
         self
     }
 
-    pub(crate) fn refuses(mut self, status: u16, description: &'static str) -> Self {
+    #[must_use]
+    pub fn refuses(mut self, status: u16, description: &'static str) -> Self {
         self.refusals.push((code(status), description));
         self
     }
 
-    pub(crate) fn when_store_fails(mut self, answer: fn(&Service) -> Response) -> Self {
+    #[must_use]
+    pub fn when_store_fails(mut self, answer: fn(&Service) -> Response) -> Self {
         self.when_store_fails = Some(answer);
         self
     }

@@ -185,6 +185,16 @@ pub(crate) fn run_name() -> Json {
     json!({ "type": "string", "minLength": 1, "maxLength": 64 })
 }
 
+/// The whole name of a run.
+pub(crate) fn run_id() -> Json {
+    json!({ "type": "string", "pattern": "^[0-9A-TV-Za-tv-z]{13}$" })
+}
+
+/// What the name of a run may begin with.
+pub(crate) fn run_prefix() -> Json {
+    json!({ "type": "string", "pattern": "^[0-9A-TV-Za-tv-z]{1,13}$" })
+}
+
 /// A label as it is asked for: `key=value`.
 pub(crate) fn label() -> Json {
     json!({ "type": "string", "pattern": "^[^=\\u0000]+=[^\\u0000]*$", "maxLength": 1000 })

@@ -12,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::engines::Engines;
 use crate::gate::Gate;
+use crate::halts::Followed;
 use crate::in_force::PoliciesInForce;
 use crate::metrics::Metrics;
 use crate::options::{Limits, ServeOptions};
+use crate::problem::Problem;
 use crate::rates::Rates;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
@@ -31,6 +33,7 @@ pub struct Service {
     pub(crate) gate: Gate,
     pub(crate) rates: Rates,
     pub(crate) engines: Engines,
+    pub(crate) halts: Followed,
     pub(crate) limits: Limits,
     /// One permit for each request that is worked on, and for each client that follows a run.
     pub(crate) requests: Arc<Semaphore>,
@@ -57,6 +60,7 @@ impl Service {
             gate: Gate::new(options),
             rates: Rates::new(limits.requests_per_second),
             engines: Engines::default(),
+            halts: Followed::default(),
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),
@@ -66,6 +70,18 @@ impl Service {
         });
         tokio::spawn(crate::upkeep::tend(Arc::downgrade(&service)));
         service
+    }
+
+    /// Does something to a run apart from the other requests: it waits for disks and locks of files
+    /// as a command does.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        act: impl AsyncFnOnce(Arc<dyn Store>, Home) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (store, home) = (Arc::clone(&self.store), self.home.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let done = tokio::task::spawn_blocking(move || runtime.block_on(act(store, home)));
+        done.await.map_err(|error| Problem::internal(&error))
     }
 
     pub fn now(&self) -> Timestamp {

@@ -3,6 +3,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use crate::halts;
 use crate::service::Service;
 
 /// Tidies up until the service is gone.
@@ -17,6 +18,9 @@ pub(crate) async fn tend(service: Weak<Service>) {
         }
         service.metrics.tidy();
         service.rates.tidy();
+        if halts::follow(&service).await.is_err() {
+            service.metrics.store_failed();
+        }
     }
 }
 

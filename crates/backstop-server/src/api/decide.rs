@@ -66,7 +66,7 @@ pub(crate) async fn decide(
 ) -> Result<Response, Problem> {
     query.end()?;
     body::check_json(&headers, &bytes)?;
-    let question: Question<'_> = body::read(&bytes)?;
+    let question: Question<'_> = body::read_object(&bytes)?;
     let now = question.now.unwrap_or_else(|| service.now());
     let given = match question.facts {
         Some(text) => GivenFacts::from_json(text.get().as_bytes())
@@ -176,9 +176,19 @@ pub(crate) fn load(bytes: &[u8], syntax: Syntax) -> Result<Policy, Problem> {
 
 /// A hold because nobody can tell what the policy says.
 fn blocked(service: &Service, message: String, policy_hash: String, now: Timestamp) -> Response {
+    answered(hold(service, message, policy_hash, now).to_json())
+}
+
+/// The decision where nobody can tell what the policy says.
+pub(crate) fn hold(
+    service: &Service,
+    message: String,
+    policy_hash: String,
+    now: Timestamp,
+) -> Decision {
     let reason = ReasonCode::PolicyBlock;
     service.metrics.decided(Verdict::Hold.as_str(), Some(reason.as_str()));
-    let decision = Decision {
+    Decision {
         verdict: Verdict::Hold,
         reason: Some(reason.as_str().to_owned()),
         message,
@@ -192,11 +202,10 @@ fn blocked(service: &Service, message: String, policy_hash: String, now: Timesta
         overall_progress: 0.0,
         policy_hash,
         decided_at: now,
-    };
-    answered(decision.to_json())
+    }
 }
 
-fn answered(text: String) -> Response {
+pub(crate) fn answered(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value as Json_, json};
 use tokio::time::timeout;
 
+use crate::halts;
 use crate::metrics::{AUDIT_ROWS, RUNS};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -77,6 +78,9 @@ pub(crate) async fn metrics(
             }
             Err(_) => service.metrics.store_failed(),
         }
+    }
+    if halts::follow(&service).await.is_err() {
+        service.metrics.store_failed();
     }
     match service.store.audit_head().await {
         Ok(head) => {

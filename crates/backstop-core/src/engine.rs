@@ -114,6 +114,14 @@ impl Engine {
         engine
     }
 
+    /// Forgets the run and begins anew with these facts, without compiling the policy again.
+    pub fn restart(&mut self, facts: Facts) {
+        self.facts = facts;
+        self.now = Moment::default();
+        self.refused = Marks::new(self.conditions.len());
+        self.apply_raises();
+    }
+
     /// Sets the zone in which clock times such as "07:00" are meant; UTC without it.
     #[must_use]
     pub fn in_zone(mut self, zone: TimeZone) -> Self {

@@ -42,3 +42,4 @@ pub mod telemetry;
 pub mod tree;
 pub mod unsupervised;
 pub mod verify;
+pub mod view;

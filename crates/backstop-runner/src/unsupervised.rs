@@ -32,6 +32,7 @@ use crate::proof::Proof;
 use crate::raise::Raise;
 use crate::socket::Answer;
 
+mod receipts;
 mod session;
 mod state_file;
 mod telling;
@@ -58,6 +59,8 @@ pub enum UnsupervisedError {
     HaltedForAll(String),
     #[error("run {run} asks nothing, or was answered already")]
     NoQuestion { run: RunId },
+    #[error("the key `{key}` was used for another report to run {run}")]
+    KeyUsed { run: RunId, key: String },
 }
 
 /// What became of a call.
@@ -163,6 +166,49 @@ pub async fn emit(
         Ok(session.conclude())
     })
     .await
+}
+
+/// Takes in what was reported together, all of it or nothing, and answers with the decision. With a
+/// key, the same report again is answered as it was the first time, and nothing is added.
+pub async fn report(
+    store: &dyn Store,
+    home: &Home,
+    run: RunId,
+    events: Vec<Event>,
+    key: Option<ReportKey>,
+) -> Result<Reported, UnsupervisedError> {
+    let act = move |session: &mut Session| {
+        session.refuse_if_supervised()?;
+        events.into_iter().for_each(|event| session.add(event));
+        Ok(session.conclude())
+    };
+    let mut outcome = match transact_once(store, run, key.clone(), act).await {
+        Ok(outcome) => outcome,
+        Err(UnsupervisedError::Store(StoreError::Repeated { run, key: repeated })) => {
+            let digest = key.map(|key| key.digest).unwrap_or_default();
+            return receipts::answer(store, run, repeated, &digest).await.map(Reported::Before);
+        }
+        Err(error) => return Err(error),
+    };
+    outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
+    telling::tell(store, run, &mut outcome).await;
+    Ok(Reported::Now(outcome))
+}
+
+/// What became of a report that may have come before.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reported {
+    Now(Outcome),
+    /// It was taken in before, and this was answered.
+    Before(Answer),
+}
+
+/// What a report is known by when it comes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportKey {
+    pub key: String,
+    /// Of what was reported, so that a key that is used for something else is noticed.
+    pub digest: String,
 }
 
 /// Takes in what happened together, and answers with the decision; `state.json` follows when an
@@ -407,6 +453,16 @@ async fn transact(
     run: RunId,
     act: impl FnOnce(&mut Session) -> Act + Send + 'static,
 ) -> Result<Outcome, UnsupervisedError> {
+    transact_once(store, run, None, act).await
+}
+
+/// One immediate transaction, refused if there was one with this key.
+async fn transact_once(
+    store: &dyn Store,
+    run: RunId,
+    key: Option<ReportKey>,
+    act: impl FnOnce(&mut Session) -> Act + Send + 'static,
+) -> Result<Outcome, UnsupervisedError> {
     let slot = Arc::new(Mutex::new(None));
     let inner = Arc::clone(&slot);
     let decide = move |start: Unsupervised| {
@@ -419,30 +475,42 @@ async fn transact(
             },
             Err(error) => (nothing, Err(error.into())),
         };
+        let mut batch = batch;
+        if let (Some(key), Ok(outcome)) = (key, &result) {
+            batch.receipt = Some(receipts::of(key, outcome));
+        }
         *inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         batch
     };
     store.append_unsupervised(run, Box::new(decide)).await?;
     let done = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut outcome = done.ok_or(StoreError::NoRun(run))??;
-    if let Some(halting) = halting_decision(store, run, &outcome).await? {
+    if let Some(exit_code) = outcome.halted_before()
+        && let Some(halting) = halting_decision(store, run, outcome.answer.seq(), exit_code).await?
+    {
         outcome.answer = halting;
     }
     Ok(outcome)
+}
+
+impl Outcome {
+    /// The exit code of the halt, if the run had halted before this call.
+    fn halted_before(&self) -> Option<u8> {
+        let was_halted = self.state.run_status.is_halted() && !self.halted_now;
+        self.state.stop_reason.as_ref().filter(|_| was_halted).map(|reason| reason.exit_code)
+    }
 }
 
 /// In a halted run the answer is the decision that halted it, whatever has come in since.
 async fn halting_decision(
     store: &dyn Store,
     run: RunId,
-    outcome: &Outcome,
+    until: Option<u64>,
+    exit_code: u8,
 ) -> Result<Option<Answer>, StoreError> {
-    if !outcome.state.run_status.is_halted() || outcome.halted_now {
-        return Ok(None);
-    }
-    let Some(reason) = &outcome.state.stop_reason else { return Ok(None) };
-    let last = store.decision_list(run).await?.pop();
-    Ok(last.and_then(|last| Answer::of_decision(&last.body, reason.exit_code)))
+    let decisions = store.decision_list(run).await?;
+    let last = decisions.iter().rfind(|one| until.is_none_or(|until| one.seq <= until));
+    Ok(last.and_then(|last| Answer::of_decision(&last.body, exit_code)))
 }
 
 /// A decision that no rule led to.

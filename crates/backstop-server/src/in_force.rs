@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use backstop_core::policy::Policy;
 use backstop_runner::loading;
@@ -13,6 +14,8 @@ pub struct PoliciesInForce {
     store: Arc<dyn Store>,
     /// Held for a moment only, never across a wait.
     loaded: Mutex<HashMap<String, Arc<Policy>>>,
+    /// What counts for all, and when that was found.
+    global: Mutex<Option<(Instant, Option<Arc<Policy>>)>>,
 }
 
 /// Why there is no telling what the policy says. The answer to whatever was asked is then HOLD.
@@ -28,7 +31,7 @@ pub enum PolicyFault {
 
 impl PoliciesInForce {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, loaded: Mutex::default() }
+        Self { store, loaded: Mutex::default(), global: Mutex::default() }
     }
 
     /// The policy of the first of these scopes that has one, with the scope: name the narrowest
@@ -47,6 +50,29 @@ impl PoliciesInForce {
             Some(policy) => Ok(Some((scope, policy))),
             None => Err(PolicyFault::Missing { scope, hash }),
         }
+    }
+
+    /// The policy in force for all. It is believed for a moment, since stateless questions would
+    /// otherwise wait for the store each time.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub async fn global(&self) -> Result<Option<Arc<Policy>>, PolicyFault> {
+        let lock = || self.global.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((found, policy)) = &*lock()
+            && found.elapsed() < BELIEVED
+        {
+            return Ok(policy.clone());
+        }
+        let looked = Instant::now();
+        let policy = self.find(&[PolicyScope::Global]).await?.map(|(_, policy)| policy);
+        *lock() = Some((looked, policy.clone()));
+        Ok(policy)
+    }
+
+    /// Forgets what is in force for all, when that was changed here.
+    pub(crate) fn forget(&self) {
+        *self.global.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// A stored policy, whether it is in force or not.
@@ -79,3 +105,4 @@ impl PoliciesInForce {
 
 /// More than anybody has in force; who asks for all that ever were only asks the store.
 const MOST_LOADED: usize = 256;
+const BELIEVED: Duration = Duration::from_millis(900);

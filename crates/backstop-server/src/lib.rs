@@ -1,5 +1,31 @@
 //! Answers decisions over HTTP, with audit: for loops and re-run bots on many machines.
 
+pub mod access;
+mod api;
+mod body;
+pub mod data_only;
+mod engines;
+mod gate;
+mod guard;
+mod halts;
 pub mod in_force;
+mod metrics;
+pub mod openapi;
+pub mod options;
 pub mod problem;
+mod query;
+mod rates;
+pub mod route;
+pub mod router;
+mod schemas;
+mod serve;
 pub mod service;
+mod tls;
+mod upkeep;
+mod words;
+
+pub use access::Caller;
+pub use metrics::Metrics;
+pub use options::{Limits, ServeOptions, TlsFiles};
+pub use serve::{Running, ServeError, serve};
+pub use tls::TlsError;

@@ -3,15 +3,18 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use backstop_store::StoreError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A refusal, or a fault of ours.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Problem {
     /// Always `about:blank`: the status and the code say what kind it is.
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(serialize_with = "number")]
+    #[schemars(with = "u16")]
     status: StatusCode,
     /// What the status is called.
     title: &'static str,
@@ -24,6 +27,12 @@ pub struct Problem {
     /// The parameter or field that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// Every single thing that is wrong, where there may be several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    findings: Vec<String>,
+    #[serde(skip)]
+    retry_after: Option<u32>,
 }
 
 impl Problem {
@@ -37,6 +46,8 @@ impl Problem {
             detail,
             code,
             field: None,
+            findings: Vec::new(),
+            retry_after: None,
         }
     }
 
@@ -48,8 +59,27 @@ impl Problem {
         }
     }
 
+    /// A request that can't be read at all.
+    pub fn unreadable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", detail)
+    }
+
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", detail)
+    }
+
+    /// It was understood and does not fit to how things are now.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", detail)
+    }
+
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail)
+    }
+
+    /// Too much at once: later it may work.
+    pub fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", detail).retry_after(1)
     }
 
     /// A fault of ours. The cause is logged, not told.
@@ -62,6 +92,17 @@ impl Problem {
         )
     }
 
+    /// The store can't do what it must. The cause is logged, not told: it may name files.
+    pub fn store(cause: &StoreError) -> Self {
+        tracing::error!(%cause, "the store failed");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            STORE_CODE,
+            "the store can't be used now; the log says why",
+        )
+        .retry_after(5)
+    }
+
     /// Names the parameter or field that is wrong.
     #[must_use]
     pub fn about(mut self, field: &str) -> Self {
@@ -69,20 +110,73 @@ impl Problem {
         self
     }
 
+    /// Lists every single thing that is wrong.
+    #[must_use]
+    pub fn listing(mut self, findings: Vec<String>) -> Self {
+        self.findings = findings;
+        self
+    }
+
+    /// Says when to try again, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
     pub fn status(&self) -> StatusCode {
         self.status
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoRun(run) => Self::not_found(format!("there is no run {run}")),
+            StoreError::LeaseHeld { run, .. } => {
+                Self::conflict(format!("run {run} has got a supervisor meanwhile; ask again"))
+            }
+            other => Self::store(&other),
+        }
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.status;
+        let (status, retry_after) = (self.status, self.retry_after);
+        let is_of_store = self.code == STORE_CODE;
         let mut response = (status, Json(self)).into_response();
-        let kind = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_TYPE));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if is_of_store {
+            response.extensions_mut().insert(StoreFault);
+        }
         response
     }
 }
+
+/// Marks an answer that a fault of the store led to, so that it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreFault;
+
+const STORE_CODE: &str = "STORE_UNAVAILABLE";
+
+/// The content type of every problem.
+pub const PROBLEM_TYPE: &str = "application/problem+json";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the derived serializer passes references")]
 fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {

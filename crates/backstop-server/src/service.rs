@@ -6,8 +6,18 @@ use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
 use backstop_store::audit::AuditWriter;
 use backstop_store::{Home, Store};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
+use crate::engines::Engines;
+use crate::gate::Gate;
+use crate::halts::Followed;
 use crate::in_force::PoliciesInForce;
+use crate::metrics::Metrics;
+use crate::options::{Limits, ServeOptions};
+use crate::problem::Problem;
+use crate::rates::Rates;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
 #[derive(Debug)]
@@ -18,14 +28,60 @@ pub struct Service {
     /// Where files of runs are that were begun here.
     pub home: Home,
     pub policies: PoliciesInForce,
+    pub metrics: Metrics,
+    pub(crate) access: Access,
+    pub(crate) gate: Gate,
+    pub(crate) rates: Rates,
+    pub(crate) engines: Engines,
+    pub(crate) halts: Followed,
+    pub(crate) limits: Limits,
+    /// One permit for each request that is worked on, and for each client that follows a run.
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) live_streams: Arc<Semaphore>,
+    /// Cancelled when nothing new is to begin: streams end then.
+    pub(crate) closing: CancellationToken,
 }
 
 impl Service {
-    /// Starts what runs beside the requests as tasks of the current runtime.
+    /// Starts what runs beside the requests as tasks of the current runtime, for a service of this
+    /// machine alone.
     pub fn start(store: Arc<dyn Store>, home: Home) -> Arc<Self> {
-        let audit = AuditWriter::start(Arc::clone(&store));
-        let policies = PoliciesInForce::new(Arc::clone(&store));
-        Arc::new(Self { store, audit, home, policies })
+        Self::start_with(store, home, &ServeOptions::default())
+    }
+
+    /// The same with other limits, or for other machines.
+    pub fn start_with(store: Arc<dyn Store>, home: Home, options: &ServeOptions) -> Arc<Self> {
+        let limits = options.limits;
+        let service = Arc::new(Self {
+            audit: AuditWriter::start(Arc::clone(&store)),
+            policies: PoliciesInForce::new(Arc::clone(&store)),
+            metrics: Metrics::new(),
+            access: Access::new(Arc::clone(&store), options.address.ip().is_loopback()),
+            gate: Gate::new(options),
+            rates: Rates::new(limits.requests_per_second),
+            engines: Engines::default(),
+            halts: Followed::default(),
+            limits,
+            requests: Arc::new(Semaphore::new(limits.requests)),
+            live_streams: Arc::new(Semaphore::new(limits.live_streams)),
+            closing: CancellationToken::new(),
+            store,
+            home,
+        });
+        tokio::spawn(crate::upkeep::tend(Arc::downgrade(&service)));
+        service
+    }
+
+    /// Does something to a run apart from the other requests: it waits for disks and locks of files
+    /// as a command does.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        act: impl AsyncFnOnce(Arc<dyn Store>, Home) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (store, home) = (Arc::clone(&self.store), self.home.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let done = tokio::task::spawn_blocking(move || runtime.block_on(act(store, home)));
+        done.await.map_err(|error| Problem::internal(&error))
     }
 
     pub fn now(&self) -> Timestamp {

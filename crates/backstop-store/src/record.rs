@@ -43,6 +43,8 @@ pub struct RunFilter {
     pub statuses: Vec<RunStatus>,
     /// All of these.
     pub labels: BTreeMap<String, String>,
+    /// Only what comes after this one in the list: older ones.
+    pub before: Option<RunId>,
     pub limit: Option<u32>,
 }
 

@@ -131,6 +131,8 @@ impl Store for SqliteStore {
                  SELECT 1 FROM json_each(?4) AS wanted WHERE NOT EXISTS ( \
                      SELECT 1 FROM json_each(runs.labels) AS present \
                      WHERE present.key = wanted.key AND present.value = wanted.value)) \
+             AND (?6 IS NULL \
+                 OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6)) \
              ORDER BY created_at DESC, id DESC LIMIT ?5",
         )
         .bind(&filter.prefix)
@@ -138,7 +140,8 @@ impl Store for SqliteStore {
         .bind(json(&statuses)?)
         .bind(json(&filter.labels)?)
         // Below zero there is no limit.
-        .bind(filter.limit.map_or(-1, i64::from));
+        .bind(filter.limit.map_or(-1, i64::from))
+        .bind(filter.before.as_ref().map(RunId::as_str));
         self.readers.all(query).await
     }
 

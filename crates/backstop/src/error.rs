@@ -106,9 +106,9 @@ impl From<UnsupervisedError> for Error {
             UnsupervisedError::NeedsSupervisor { run, .. }
             | UnsupervisedError::Halted { run, .. } => Some(format!("backstop resume {run}")),
             UnsupervisedError::GoesOn { run } => Some(format!("backstop emit --run {run} …")),
-            UnsupervisedError::NotHeld { run, .. } | UnsupervisedError::NoQuestion { run } => {
-                Some(format!("backstop show {run}"))
-            }
+            UnsupervisedError::NotHeld { run, .. }
+            | UnsupervisedError::NoQuestion { run }
+            | UnsupervisedError::KeyUsed { run, .. } => Some(format!("backstop show {run}")),
         };
         match (error, hint) {
             (UnsupervisedError::Store(error), _) => Self::Store(error),

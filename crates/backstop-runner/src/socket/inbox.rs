@@ -60,17 +60,57 @@ pub async fn event(
     post(store, run, &event_order(event), patience).await
 }
 
+/// Leaves several events for a run's supervisor and waits until the last one is decided about.
+/// With a key, those that were left under it before are not left again.
+pub async fn events(
+    store: &dyn Store,
+    run: RunId,
+    events: &[Event],
+    key: Option<&str>,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
+    let mut numbers = Vec::with_capacity(events.len());
+    for (place, event) in events.iter().enumerate() {
+        let key = key.map(|key| format!("{key}:{place}"));
+        numbers.push(leave(store, run, key.as_deref(), &event_order(event), patience).await?);
+    }
+    let posted = Instant::now();
+    let mut last = Err(InboxError::NoAnswer(patience));
+    for number in numbers {
+        last = Ok(answer_to(store, number, posted, patience).await?);
+    }
+    last
+}
+
 async fn post(
     store: &dyn Store,
     run: RunId,
     line: &str,
     patience: Duration,
 ) -> Result<Answer, InboxError> {
+    let number = leave(store, run, None, line, patience).await?;
+    answer_to(store, number, Instant::now(), patience).await
+}
+
+async fn leave(
+    store: &dyn Store,
+    run: RunId,
+    key: Option<&str>,
+    line: &str,
+    patience: Duration,
+) -> Result<i64, InboxError> {
     let request = serde_json::from_str(line).expect("an order is an object");
     let letter = Letter { expires_at: wall_time().plus(patience), request };
     let body = serde_json::to_string(&letter).expect("a letter has only string keys");
-    let number = store.inbox_post(run, None, &body).await?;
-    let posted = Instant::now();
+    Ok(store.inbox_post(run, key, &body).await?)
+}
+
+async fn answer_to(
+    store: &dyn Store,
+    number: i64,
+    posted: Instant,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
     loop {
         if let Some(text) = store.inbox_answer_fetch(number).await? {
             let answer = Answer::read(&text).ok_or_else(|| InboxError::Refused(text.clone()))?;

@@ -5,9 +5,8 @@ use backstop_core::event::{Event, EventKind, Note};
 use backstop_core::id::RunId;
 use backstop_core::state::RunState;
 use backstop_core::time::Timestamp;
-use backstop_runner::clock::wall_time;
-use backstop_runner::loading::{self, Loaded};
-use backstop_runner::recovery::{finish_halt, is_interrupted};
+use backstop_runner::loading::Loaded;
+use backstop_runner::view::Seen;
 use backstop_store::Run;
 
 use crate::error::Error;
@@ -31,19 +30,8 @@ pub struct Look {
 impl Look {
     /// Looks at a run. A halt that a crash has cut short is finished first.
     pub fn at(opened: &Opened, run: RunId) -> Result<Self, Error> {
-        let store = &*opened.store;
-        let now = wall_time();
-        let run = opened.wait(finish_halt(store, &opened.home, run))?;
-        let lease = opened.wait(store.lease_fetch(run.id))?;
-        let interrupted = is_interrupted(&run, lease.as_ref(), now);
-        let mut loaded = opened.wait(loading::load(store, run.id))?;
-        // Nothing happens to a run that nobody drives: it is as it was when its journal ended.
-        let at = match run.status.is_halted() || interrupted {
-            true => loaded.engine.moment(Timestamp::from_nanos(i64::MIN)),
-            false => loaded.engine.moment(now),
-        };
-        let decision = loaded.engine.poll_decision(at);
-        let state = state(&run, &loaded);
+        let seen = opened.wait(Seen::look(&*opened.store, &opened.home, run))?;
+        let Seen { run, loaded, state, decision, interrupted, now } = seen;
         let mut look =
             Self { run, loaded, state, decision, interrupted, now, kept: None, verification: None };
         look.read_end_of_journal(opened)?;
@@ -82,13 +70,6 @@ impl Look {
         }
         Ok(())
     }
-}
-
-/// Where a run stands: as it was left, or as its facts are now.
-pub fn state(run: &Run, loaded: &Loaded) -> RunState {
-    let stored = || serde_json::from_value(run.state.clone()).ok();
-    let kept = if run.status.is_halted() || run.pruned { stored() } else { None };
-    kept.unwrap_or_else(|| RunState::going_on(run.id, run.status, &loaded.engine))
 }
 
 /// How far back the last words of a journal are looked for.

@@ -5,13 +5,11 @@ use std::io::Write as _;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
-use backstop_runner::loading;
-use backstop_runner::recovery::is_interrupted;
+use backstop_runner::view;
 use backstop_store::{Run, RunFilter};
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::look;
 use crate::args::{LsArguments, ShownStatus};
 use crate::error::Error;
 use crate::exit_code;
@@ -62,6 +60,7 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
         cwd: (!arguments.all).then(|| here().to_string_lossy().into_owned()),
         statuses,
         labels: arguments.label.iter().cloned().collect(),
+        before: None,
         limit: (!counts_here).then_some(arguments.limit),
     };
     let mut rows = Vec::new();
@@ -78,15 +77,7 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
 }
 
 fn row(opened: &Opened, run: Run, now: Timestamp) -> Result<Row, Error> {
-    if let (true, Ok(state)) = (run.status.is_halted(), serde_json::from_value(run.state.clone())) {
-        return Ok(Row { run, state, interrupted: false });
-    }
-    let lease = opened.wait(opened.store.lease_fetch(run.id))?;
-    let interrupted = is_interrupted(&run, lease.as_ref(), now);
-    let mut loaded = opened.wait(loading::load(&*opened.store, run.id))?;
-    let until = if interrupted { Timestamp::from_nanos(i64::MIN) } else { now };
-    loaded.engine.handle_timeout(loaded.engine.moment(until));
-    let state = look::state(&run, &loaded);
+    let (state, interrupted) = opened.wait(view::listed(&*opened.store, &run, now))?;
     Ok(Row { run, state, interrupted })
 }
 

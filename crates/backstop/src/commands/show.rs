@@ -7,6 +7,7 @@ use backstop_adapters::TestHistory;
 use backstop_core::id::RunId;
 use backstop_core::state::RunState;
 use backstop_core::time::Timestamp;
+use backstop_runner::view;
 use backstop_store::DecisionRecord;
 use owo_colors::OwoColorize as _;
 
@@ -29,16 +30,13 @@ pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Err
         return events(&opened, run.id, terminal);
     }
     let look = Look::at(&opened, run.id)?;
-    let tests = test_history::read(&opened.home.run(run.id));
+    let tests = view::test_history(&opened.home.run(run.id));
     match arguments.form {
         Some(StateForm::Pipeline) => {
             writeln!(terminal.out, "{:#}", RunState::pipeline_form(&look.state))?;
         }
         None if arguments.json => {
-            let mut object = object(&look);
-            if let Some(tests) = &tests {
-                object["test_history"] = test_history::to_json(tests);
-            }
+            let object = view::object(&look.state, look.interrupted, &look.loaded, tests.as_ref());
             writeln!(terminal.out, "{object:#}")?;
         }
         None => {
@@ -47,17 +45,6 @@ pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Err
         }
     }
     Ok(exit_code::OK)
-}
-
-/// The object of `state.json`, with the facts.
-fn object(look: &Look) -> serde_json::Value {
-    let mut object = serde_json::json!(look.state);
-    if look.interrupted {
-        object["interrupted"] = true.into();
-    }
-    object["facts"] = look.loaded.engine.view().to_json();
-    object["health"] = judgement::to_json(&look.loaded.engine.view());
-    object
 }
 
 fn page(look: &Look, tests: Option<&TestHistory>, decisions: &[DecisionRecord]) -> String {

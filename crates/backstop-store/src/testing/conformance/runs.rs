@@ -53,6 +53,10 @@ pub async fn runs_are_listed_newest_first(open: impl AsyncFn() -> Arc<dyn Store>
     assert_eq!(store.run_list(&RunFilter::default()).await.unwrap(), expected);
     let two = RunFilter { limit: Some(2), ..RunFilter::default() };
     assert_eq!(store.run_list(&two).await.unwrap(), expected[..2]);
+    let next = RunFilter { before: Some(expected[1].id), ..two };
+    assert_eq!(store.run_list(&next).await.unwrap(), expected[2..]);
+    let none = RunFilter { before: Some(expected[3].id), ..RunFilter::default() };
+    assert_eq!(store.run_list(&none).await.unwrap(), []);
 }
 
 pub async fn runs_are_found_by_prefix(open: impl AsyncFn() -> Arc<dyn Store>) {

@@ -2,20 +2,10 @@
 
 use backstop_core::event::{Phase, ReviewOutcome, Tasks};
 use backstop_core::facts::{Facts, Health, View};
-use serde_json::json;
+use backstop_runner::view::health;
 
 use crate::report::{counted, hanging, percent};
 use crate::sanitise::harmless;
-
-/// The parts of the health, each with its share of the score.
-pub fn to_json(view: &View<'_>) -> serde_json::Value {
-    let health = health(view);
-    let parts = health.parts().into_iter().map(|part| {
-        let figures = json!({ "value": part.value, "weight": part.weight });
-        (part.name.to_owned(), figures)
-    });
-    json!({ "score": health.score(), "parts": parts.collect::<serde_json::Map<_, _>>() })
-}
 
 /// A line for each thing that there is to say.
 pub fn show(view: &View<'_>) -> String {
@@ -40,10 +30,6 @@ pub fn show(view: &View<'_>) -> String {
         line("review", &review_words(outcome, facts));
     }
     text
-}
-
-fn health(view: &View<'_>) -> Health {
-    view.facts.health(view.now, view.limits)
 }
 
 /// `85% = tokens left 50% x 0.30 + …`.

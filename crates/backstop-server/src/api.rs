@@ -1,0 +1,11 @@
+//! The handlers, one file for each thing that can be asked about.
+
+pub(crate) mod audit;
+pub(crate) mod decide;
+pub(crate) mod events;
+pub(crate) mod live;
+pub(crate) mod operate;
+pub(crate) mod policies;
+pub(crate) mod runs;
+pub(crate) mod service;
+pub(crate) mod tokens;

@@ -1,0 +1,328 @@
+//! Events of a run: those that somebody reports, and those of its journal.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use backstop_core::document::sha256_hex;
+use backstop_core::event::Event;
+use backstop_core::reason::ReasonCode;
+use backstop_runner::clock::wall_time;
+use backstop_runner::recovery;
+use backstop_runner::socket::inbox::{self, InboxError};
+use backstop_runner::socket::{Answer, may_emit, may_report};
+use backstop_runner::unsupervised::{self, ReportKey, Reported, UnsupervisedError};
+use backstop_store::access::Scope;
+use backstop_store::{Run, StoreError};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::access::Caller;
+use crate::api::decide::{answered, hold};
+use crate::api::live;
+use crate::api::runs::{find, refused};
+use crate::body;
+use crate::problem::Problem;
+use crate::query::{Name, Query};
+use crate::schemas;
+use crate::service::Service;
+
+/// One event, a list of them, or an object with the list: what the document says.
+#[derive(Debug)]
+pub(crate) struct ReportSchema;
+
+impl JsonSchema for ReportSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Report".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let event = generator.subschema_for::<schemas::Event>();
+        let many = json!({
+            "type": "array", "items": event, "minItems": 1, "maxItems": MOST_EVENTS,
+        });
+        let wrapped = json!({
+            "type": "object",
+            "properties": { "events": many },
+            "required": ["events"],
+            "additionalProperties": false,
+        });
+        Schema::try_from(json!({ "anyOf": [event, many, wrapped] })).unwrap_or_default()
+    }
+}
+
+pub(crate) async fn report(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Name(name): Name,
+    query: Query,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Result<Response, Problem> {
+    query.end()?;
+    body::check_json(&headers, &bytes)?;
+    let key = key(&headers)?;
+    let events = read(&bytes)?;
+    check_kinds(&caller, &events)?;
+    match take_in(&service, &name, events, key, &bytes).await {
+        Ok(answer) => {
+            let verdict = answer.verdict().unwrap_or("");
+            service.metrics.decided(verdict, answer.reason());
+            Ok(answered(answer.to_line()))
+        }
+        // Whoever waits for a decision is told to wait, not left without one.
+        Err(Refused::Store(error)) => {
+            tracing::error!(%error, run = name, "a report is held: the store failed");
+            service.metrics.store_failed();
+            Ok(hold_for_store(&service))
+        }
+        Err(Refused::Problem(problem)) => Err(problem),
+    }
+}
+
+/// The answer where the store fails: a hold that says that nothing was taken in.
+pub(crate) fn hold_for_store(service: &Service) -> Response {
+    let message = "Held: the store can't be used, and nothing was taken in; report it again";
+    let decision = hold(service, message.to_owned(), String::new(), service.now());
+    let mut object = serde_json::json!(decision);
+    object["exit_code"] = ReasonCode::PolicyBlock.reason().exit_code.into();
+    object["stored"] = false.into();
+    answered(object.to_string())
+}
+
+enum Refused {
+    Store(StoreError),
+    Problem(Problem),
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoRun(_) | StoreError::LeaseHeld { .. } => Self::Problem(error.into()),
+            other => Self::Store(other),
+        }
+    }
+}
+
+async fn take_in(
+    service: &Service,
+    name: &str,
+    events: Vec<Event>,
+    key: Option<String>,
+    bytes: &[u8],
+) -> Result<Answer, Refused> {
+    let run = match find(service, name).await {
+        Ok(run) => run,
+        // A store that can't be read has its own answer.
+        Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => {
+            return Err(Refused::Store(StoreError::Read(problem.detail().to_owned())));
+        }
+        Err(problem) => return Err(problem.into()),
+    };
+    if is_supervised(service, &run).await? {
+        return by_inbox(service, &run, &events, key.as_deref()).await;
+    }
+    let digest = || sha256_hex(&String::from_utf8_lossy(bytes));
+    let key = key.map(|key| ReportKey { key, digest: digest() });
+    let id = run.id;
+    let reported = service
+        .apart(async move |store, home| unsupervised::report(&*store, &home, id, events, key).await)
+        .await?;
+    let outcome = match reported {
+        Ok(Reported::Before(answer)) => return Ok(answer),
+        Ok(Reported::Now(outcome)) => outcome,
+        Err(UnsupervisedError::Store(error)) => return Err(error.into()),
+        Err(other) => return Err(refused(other).into()),
+    };
+    warn(&run, &outcome.warnings);
+    if outcome.state.run_status.is_halted() {
+        return Ok(outcome.answer);
+    }
+    // An order to halt counts for those who have no supervisor to obey it, too.
+    let orders = service.store.halt_list().await?;
+    let Some(order) = orders.into_iter().find(|order| order.covers(&run.labels)) else {
+        return Ok(outcome.answer);
+    };
+    let stopped = service
+        .apart(async move |store, home| {
+            unsupervised::stop(&*store, &home, id, true, order.by).await
+        })
+        .await?;
+    match stopped {
+        Ok(stopped) => {
+            warn(&run, &stopped.warnings);
+            Ok(stopped.answer)
+        }
+        Err(UnsupervisedError::Store(error)) => Err(error.into()),
+        Err(other) => Err(refused(other).into()),
+    }
+}
+
+async fn by_inbox(
+    service: &Service,
+    run: &Run,
+    events: &[Event],
+    key: Option<&str>,
+) -> Result<Answer, Refused> {
+    for event in events {
+        may_report(&event.kind)
+            .map_err(|refusal| Problem::forbidden(refusal.to_string()).about("type"))?;
+    }
+    let left = inbox::events(&*service.store, run.id, events, key, PATIENCE).await;
+    left.map_err(|error| match error {
+        InboxError::Store(error) => error.into(),
+        other => Refused::Problem(from_inbox(other)),
+    })
+}
+
+/// Why a supervisor did not do as it was asked.
+pub(crate) fn from_inbox(error: InboxError) -> Problem {
+    match error {
+        InboxError::Store(error) => error.into(),
+        InboxError::Refused(message) => Problem::conflict(message),
+        InboxError::NoAnswer(_) => Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "NO_ANSWER",
+            format!("{error}; it may still find the message"),
+        ),
+    }
+}
+
+/// Whether somebody supervises a run now.
+pub(crate) async fn is_supervised(service: &Service, run: &Run) -> Result<bool, StoreError> {
+    let lease = service.store.lease_fetch(run.id).await?;
+    Ok(lease.is_some_and(|lease| recovery::is_held(&lease, wall_time())))
+}
+
+/// What did not go as it should, though everything is stored, is the log's.
+pub(crate) fn warn(run: &Run, warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!(run = %run.id, warning, "a run has a warning");
+    }
+}
+
+/// Who may only report can't tell what a supervisor would have observed.
+fn check_kinds(caller: &Caller, events: &[Event]) -> Result<(), Problem> {
+    for event in events {
+        let allowed = match caller.has(Scope::Operate) {
+            true => may_emit(&event.kind),
+            false => may_report(&event.kind),
+        };
+        allowed.map_err(|refusal| {
+            let kind = event.kind.type_name();
+            tracing::warn!(caller = caller.name(), kind, "an event may not be sent");
+            Problem::forbidden(refusal.to_string()).about("type")
+        })?;
+    }
+    Ok(())
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Event>, Problem> {
+    let unreadable =
+        |error: serde_json::Error| Problem::unreadable(format!("the body can't be taken: {error}"));
+    let many = match bytes.trim_ascii_start().first() {
+        Some(b'[') => serde_json::from_slice::<Vec<&RawValue>>(bytes).map_err(unreadable)?,
+        Some(b'{') => {
+            #[derive(serde::Deserialize)]
+            #[serde(deny_unknown_fields)]
+            struct Wrapped<'a> {
+                #[serde(borrow)]
+                events: Vec<&'a RawValue>,
+            }
+            match serde_json::from_slice::<Wrapped<'_>>(bytes) {
+                Ok(wrapped) => wrapped.events,
+                Err(error) => {
+                    // With a type it is an event; the core says what is wrong with it.
+                    return match Event::from_json(bytes) {
+                        Ok(event) => Ok(vec![event]),
+                        Err(_) if error.to_string().starts_with("invalid type") => {
+                            Err(unreadable(error))
+                        }
+                        Err(other) => Err(Problem::invalid(
+                            "events",
+                            format!("this is not an event: {other}"),
+                        )),
+                    };
+                }
+            }
+        }
+        _ => return Err(Problem::unreadable("the body must be an event or a list of events")),
+    };
+    if many.is_empty() || many.len() > MOST_EVENTS {
+        let detail = format!("there can be from 1 to {MOST_EVENTS} events, not {}", many.len());
+        return Err(Problem::invalid("events", detail));
+    }
+    many.iter()
+        .enumerate()
+        .map(|(place, text)| {
+            Event::from_json(text.get().as_bytes()).map_err(|error| {
+                let field = format!("events[{place}]");
+                Problem::invalid(&field, format!("this is not an event: {error}"))
+            })
+        })
+        .collect()
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()));
+    let unclear = || {
+        Problem::invalid(
+            "Idempotency-Key",
+            "an `Idempotency-Key` must have from 1 to 255 visible characters",
+        )
+    };
+    key.map(|key| Some(key.to_owned())).ok_or_else(unclear)
+}
+
+/// A page of a journal.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Page {
+    #[schemars(with = "Vec<schemas::Event>")]
+    events: Vec<Box<RawValue>>,
+    /// The number of the last one: what comes next is after it.
+    last: u64,
+}
+
+/// The journal: a page of it, or all that comes as it comes.
+pub(crate) async fn journal(
+    State(service): State<Arc<Service>>,
+    Name(name): Name,
+    mut query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let given = query.whole("after")?;
+    let limit = query.limit(USUAL, MOST)?;
+    query.end()?;
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let live = accepts.is_some_and(|accept| accept.contains("text/event-stream"));
+    let last_seen = if live { live::last_seen(&headers)? } else { None };
+    let after = last_seen.or(given).unwrap_or(0);
+    let run = find(&service, &name).await?;
+    if live {
+        return live::follow(&service, run.id, after);
+    }
+    let found = service.store.event_list(run.id, after, limit).await?;
+    let last = found.last().map_or(after, |event| event.seq);
+    let events = found.into_iter().map(|event| RawValue::from_string(event.body));
+    let events =
+        events.collect::<Result<Vec<_>, _>>().map_err(|error| Problem::internal(&error))?;
+    Ok(axum::Json(Page { events, last }).into_response())
+}
+
+const PATIENCE: Duration = inbox::PATIENCE;
+const MOST_EVENTS: usize = 1_000;
+const USUAL: u32 = 500;
+pub(crate) const MOST: u32 = 5_000;

@@ -1,0 +1,116 @@
+//! What the service says of itself.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use backstop_core::reason::{self, Reason, Values};
+use backstop_core::state::RunStatus;
+use backstop_store::RunFilter;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value as Json_, json};
+use tokio::time::timeout;
+
+use crate::halts;
+use crate::metrics::{AUDIT_ROWS, RUNS};
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::router;
+use crate::service::Service;
+
+/// That it is there.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Alive {
+    status: &'static str,
+    version: &'static str,
+}
+
+pub(crate) async fn alive(query: Query) -> Result<Json<Alive>, Problem> {
+    query.end()?;
+    Ok(Json(Alive { status: "ok", version: env!("CARGO_PKG_VERSION") }))
+}
+
+/// That it can do its work.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Ready {
+    status: &'static str,
+}
+
+/// Looks for something in the store, which opened it for writing when the service started.
+pub(crate) async fn ready(
+    State(service): State<Arc<Service>>,
+    query: Query,
+) -> Result<Json<Ready>, Problem> {
+    query.end()?;
+    if service.closing.is_cancelled() {
+        return Err(Problem::busy("the service is about to end"));
+    }
+    match timeout(PATIENCE, service.store.audit_head()).await {
+        Ok(Ok(_)) => Ok(Json(Ready { status: "ready" })),
+        Ok(Err(error)) => Err(Problem::store(&error)),
+        Err(_late) => Err(Problem::busy("the store does not answer")),
+    }
+}
+
+pub(crate) async fn openapi(query: Query) -> Result<Response, Problem> {
+    static DOCUMENT: OnceLock<String> = OnceLock::new();
+    query.end()?;
+    let text = DOCUMENT.get_or_init(|| crate::openapi::document(&router::routes()).to_string());
+    Ok(([(header::CONTENT_TYPE, "application/json")], text.as_str()).into_response())
+}
+
+/// Figures that nobody counts are looked up when somebody asks.
+pub(crate) async fn metrics(
+    State(service): State<Arc<Service>>,
+    query: Query,
+) -> Result<Response, Problem> {
+    query.end()?;
+    for status in [RunStatus::Running, RunStatus::Paused, RunStatus::Held] {
+        let limit = Some(MOST_COUNTED);
+        let filter = RunFilter { statuses: vec![status], limit, ..RunFilter::default() };
+        match service.store.run_list(&filter).await {
+            Ok(runs) => {
+                service.metrics.set(RUNS, Some(("status", status.as_str())), runs.len() as u64);
+            }
+            Err(_) => service.metrics.store_failed(),
+        }
+    }
+    if halts::follow(&service).await.is_err() {
+        service.metrics.store_failed();
+    }
+    match service.store.audit_head().await {
+        Ok(head) => {
+            service.metrics.set(AUDIT_ROWS, None, head.map_or(0, |head| head.number));
+        }
+        Err(_) => service.metrics.store_failed(),
+    }
+    let text = service.metrics.render();
+    Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
+}
+
+pub(crate) async fn reasons(query: Query) -> Result<Json<Vec<Json_>>, Problem> {
+    query.end()?;
+    Ok(Json(reason::all().iter().map(reason_json).collect()))
+}
+
+fn reason_json(reason: &Reason) -> Json_ {
+    json!({
+        "code": reason.code,
+        "title": reason.title,
+        "family": reason.family,
+        "exit_code": reason.exit_code,
+        "diagnosis": reason.diagnosis_with(&Values::new()),
+        "auto_resumable": reason.auto_resumable,
+        "aliases": reason.aliases,
+        "next_step": reason.next_step,
+    })
+}
+
+pub(crate) const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+const PATIENCE: Duration = Duration::from_secs(5);
+/// More than this is many.
+const MOST_COUNTED: u32 = 1_000;

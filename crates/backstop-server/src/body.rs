@@ -1,0 +1,119 @@
+//! What stands in the body of a request.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+
+/// A body of JSON.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (headers, bytes) = whole(request, state).await?;
+        check_json(&headers, &bytes)?;
+        read_object(&bytes).map(Self)
+    }
+}
+
+/// A body of JSON that may be left out.
+#[derive(Debug)]
+pub(crate) struct OptionalJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (headers, bytes) = whole(request, state).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        check_json(&headers, &bytes)?;
+        read_object(&bytes).map(Self)
+    }
+}
+
+/// The body as it came: the guard has read it already, and it is no longer than it may be.
+pub(crate) async fn whole<S: Send + Sync>(
+    request: Request,
+    state: &S,
+) -> Result<(HeaderMap, Bytes), Problem> {
+    let headers = request.headers().clone();
+    let bytes = Bytes::from_request(request, state)
+        .await
+        .map_err(|error| Problem::unreadable(format!("the body can't be read: {error}")))?;
+    Ok((headers, bytes))
+}
+
+/// Reads an object. In a list, which would be taken too, the fields would have no names.
+pub(crate) fn read_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Problem> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::unreadable("the body must be a JSON object"));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| Problem::unreadable(format!("the body can't be taken: {error}")))
+}
+
+/// Refuses what does not say that it is JSON, which a form of another page can't, and what is
+/// nested deeper than anybody needs.
+pub(crate) fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), Problem> {
+    if media_type(headers) != Some("application/json") {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_TYPE",
+            "the body must be JSON: `Content-Type: application/json`",
+        ));
+    }
+    check_depth(bytes)
+}
+
+/// What the body says that it is, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(text.split_once(';').map_or(text, |(kind, _)| kind).trim())
+}
+
+/// Refuses JSON that is nested too deep. Text that is no JSON may pass; who reads it will say so.
+pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), Problem> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return Err(Problem::unreadable(format!(
+                        "the body is nested deeper than {DEEPEST} levels"
+                    )));
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+const DEEPEST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_of_strings() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(check_depth(nested(64).as_bytes()).is_ok());
+        assert!(check_depth(nested(65).as_bytes()).is_err());
+        let quoted = format!(r#"{{"a\"":"{}"}}"#, "[".repeat(500));
+        assert!(check_depth(quoted.as_bytes()).is_ok());
+        assert!(check_depth(nested(3).repeat(100).as_bytes()).is_ok());
+    }
+}

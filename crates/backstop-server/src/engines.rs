@@ -1,0 +1,108 @@
+//! Engines that wait to be asked again: to compile a policy costs far more than to ask it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use backstop_core::decision::Decision;
+use backstop_core::engine::Engine;
+use backstop_core::event::Event;
+use backstop_core::facts::{Facts, GivenFacts};
+use backstop_core::policy::Policy;
+use backstop_core::time::Timestamp;
+use backstop_runner::journalled;
+
+use crate::problem::Problem;
+
+/// The policies that were asked lately, by the text in which they came or by their hash.
+#[derive(Debug, Default)]
+pub(crate) struct Engines {
+    /// Held for a moment only, never across a decision.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_key: HashMap<Box<str>, Arc<Compiled>>,
+    bytes: usize,
+}
+
+impl Engines {
+    /// The policy with this key, made if it is not there.
+    pub(crate) fn get(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<Policy, Problem>,
+    ) -> Result<Arc<Compiled>, Problem> {
+        if let Some(compiled) = lock(&self.kept).by_key.get(key) {
+            return Ok(Arc::clone(compiled));
+        }
+        // Two who ask at once for the same may both make it; the second one's is kept.
+        let compiled = Arc::new(Compiled::new(make()?));
+        let mut kept = lock(&self.kept);
+        if kept.by_key.len() >= MOST || kept.bytes + key.len() > MOST_BYTES {
+            *kept = Kept::default();
+        }
+        if kept.by_key.insert(key.into(), Arc::clone(&compiled)).is_none() {
+            kept.bytes += key.len();
+        }
+        Ok(compiled)
+    }
+}
+
+/// A policy with engines that are not busy.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    policy: Policy,
+    idle: Mutex<Vec<Engine>>,
+}
+
+impl Compiled {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self { policy, idle: Mutex::default() }
+    }
+
+    /// Decides about these facts and events, as `backstop check` does, and hands the decision over.
+    pub(crate) fn decide<T>(
+        &self,
+        given: GivenFacts,
+        events: &[Event],
+        now: Timestamp,
+        tell: impl FnOnce(&Engine, Decision) -> T,
+    ) -> T {
+        // What is left out counts as nothing used; what is said to be unknown is not "no".
+        let meters_are_neutral = !given.say_cost_is_unknown();
+        let facts = Facts::from(given);
+        let idle = if meters_are_neutral { lock(&self.idle).pop() } else { None };
+        let mut engine = match idle {
+            Some(mut engine) => {
+                engine.restart(facts);
+                engine
+            }
+            None => {
+                let engine = journalled::engine(self.policy.clone(), facts);
+                if meters_are_neutral { engine.with_neutral_meters() } else { engine }
+            }
+        };
+        for event in events {
+            engine.handle_event(event, now);
+        }
+        let decision = engine.poll_decision(engine.moment(now));
+        let told = tell(&engine, decision);
+        if meters_are_neutral {
+            let mut idle = lock(&self.idle);
+            if idle.len() < MOST_IDLE {
+                idle.push(engine);
+            }
+        }
+        told
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const MOST: usize = 256;
+const MOST_BYTES: usize = 4 << 20;
+/// More are not busy at once than the machine has cores, give or take.
+const MOST_IDLE: usize = 8;

@@ -1,0 +1,188 @@
+//! What stands before every handler: who asks, whether they may, and how much it may cost.
+//!
+//! One step for all of it, since every layer would cost each request something.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+use crate::access::{Caller, Denied};
+use crate::problem::{Problem, StoreFault};
+use crate::rates::Asker;
+use crate::route::{Needs, Route};
+use crate::service::Service;
+
+/// The address that a request came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// A route and what its requests work with.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    pub(crate) service: Arc<Service>,
+    pub(crate) route: Arc<Route>,
+}
+
+/// Lets a request in to its handler, or answers it.
+pub(crate) async fn enter(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let Door { service, route } = &door;
+    let response = match admit(service, route, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    };
+    let status = response.status();
+    if response.extensions().get::<StoreFault>().is_some() {
+        service.metrics.store_failed();
+    }
+    service.metrics.request(route.verb(), route.path, status.as_u16(), started.elapsed());
+    response
+}
+
+async fn admit(
+    service: &Arc<Service>,
+    route: &Route,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    if route.needs != Needs::Nothing {
+        match allow(service, route, &parts).await {
+            Ok(caller) => {
+                parts.extensions.insert(caller);
+            }
+            Err(Denied::Refused(problem)) => return Err(problem),
+            Err(Denied::Store(error)) => {
+                let problem = Problem::store(&error);
+                let Some(answer) = route.when_store_fails else { return Err(problem) };
+                service.metrics.store_failed();
+                return Ok(answer(service));
+            }
+        }
+    }
+    let Ok(_permit) = service.requests.try_acquire() else {
+        return Err(Problem::busy("too many requests are being worked on; ask again"));
+    };
+    let body = if route.takes_body() { whole(service, body).await? } else { body };
+    let request = Request::from_parts(parts, body);
+    match timeout(service.limits.request_time, unless_it_panics(next.run(request))).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(panic)) => Err(Problem::internal(&words(&*panic))),
+        Err(_late) => Err(Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "TIMED_OUT",
+            "this took too long and was given up; what was begun may still be done",
+        )),
+    }
+}
+
+/// Finds out who asks, and whether they may ask this.
+async fn allow(service: &Service, route: &Route, parts: &Parts) -> Result<Caller, Denied> {
+    let caller = match service.access.caller(&parts.headers).await {
+        Ok(caller) => caller,
+        Err(denied) => {
+            // Who guesses tokens is counted by address.
+            count(service, parts, None).map_err(Denied::Refused)?;
+            return Err(denied);
+        }
+    };
+    count(service, parts, Some(&caller)).map_err(Denied::Refused)?;
+    let Needs::Scope(scope) = route.needs else { return Ok(caller) };
+    if caller.has(scope) {
+        return Ok(caller);
+    }
+    tracing::warn!(
+        caller = caller.name(),
+        route = route.path,
+        needs = scope.as_str(),
+        "a scope is missing"
+    );
+    let detail = format!("this needs a token with the scope `{scope}`");
+    Err(Denied::Refused(Problem::forbidden(detail)))
+}
+
+/// Counts a request for the token, else for the address that it came from.
+pub(crate) fn count(
+    service: &Service,
+    parts: &Parts,
+    caller: Option<&Caller>,
+) -> Result<(), Problem> {
+    if service.rates.is_unlimited() {
+        return Ok(());
+    }
+    let token = caller.and_then(Caller::token).map(|token| Asker::token(&token.hash));
+    let address = || parts.extensions.get::<Peer>().map(|peer| Asker::address(peer.0));
+    token.or_else(address).map_or(Ok(()), |asker| service.rates.count(asker))
+}
+
+/// Reads the body, so that handlers have it at once and need not know what it may be like.
+async fn whole(service: &Service, body: Body) -> Result<Body, Problem> {
+    let limits = &service.limits;
+    let too_large = || {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "TOO_LARGE",
+            format!("the body is larger than {} bytes", limits.body_bytes),
+        )
+    };
+    let announced = axum::body::HttpBody::size_hint(&body).lower();
+    if usize::try_from(announced).map_or(true, |length| length > limits.body_bytes) {
+        return Err(too_large());
+    }
+    match timeout(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await {
+        Ok(Ok(whole)) => Ok(Body::from(whole.to_bytes())),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
+        Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),
+        Err(_late) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "TIMED_OUT",
+            "the body took too long to arrive",
+        )),
+    }
+}
+
+/// A bug of ours must not take the other requests of a connection with it.
+async fn unless_it_panics<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_caught_wherever_it_happens() {
+        let after_a_pause = async {
+            tokio::task::yield_now().await;
+            panic!("late");
+        };
+        let panic = unless_it_panics(after_a_pause).await.unwrap_err();
+        assert_eq!(words(&*panic), "late");
+        assert_eq!(unless_it_panics(async { 1 }).await.unwrap(), 1);
+    }
+}

@@ -1,0 +1,112 @@
+//! What stands in the address of a request. Anything that no parameter is called is refused.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, Path, Query as Pairs};
+use axum::http::request::Parts;
+
+use crate::problem::Problem;
+
+/// The parameters after the question mark.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Pairs(pairs) = Pairs::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|error| Problem::unreadable(format!("the query can't be read: {error}")))?;
+        if let Some((name, _)) = pairs.iter().find(|(_, value)| value.contains('\0')) {
+            return Err(Problem::invalid(name, format!("`{name}` has a NUL character in it")));
+        }
+        Ok(Self { pairs })
+    }
+}
+
+impl Query {
+    /// Every value of a parameter that may be there several times.
+    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+        let (own, rest) =
+            std::mem::take(&mut self.pairs).into_iter().partition(|(key, _)| key == name);
+        self.pairs = rest;
+        let own: Vec<(String, String)> = own;
+        own.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The value of a parameter that may be there once.
+    pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        let mut values = self.all(name).into_iter();
+        let value = values.next();
+        match values.next() {
+            Some(_) => Err(Problem::invalid(name, format!("`{name}` can be there only once"))),
+            None => Ok(value),
+        }
+    }
+
+    /// The same, read as something.
+    pub(crate) fn parsed<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, Problem>
+    where
+        T::Err: Display,
+    {
+        let read = |text: String| {
+            text.parse().map_err(|error| {
+                Problem::invalid(name, format!("`{name}` can't be `{text}`: {error}"))
+            })
+        };
+        self.one(name)?.map(read).transpose()
+    }
+
+    /// The same as a whole number that every client can write.
+    pub(crate) fn whole(&mut self, name: &str) -> Result<Option<u64>, Problem> {
+        let number = self.parsed::<u64>(name)?;
+        if number.is_some_and(|number| number > LARGEST) {
+            return Err(Problem::invalid(name, format!("`{name}` can be {LARGEST} at most")));
+        }
+        Ok(number)
+    }
+
+    /// How many things are wanted.
+    pub(crate) fn limit(&mut self, usual: u32, most: u32) -> Result<u32, Problem> {
+        let limit = self.parsed::<u32>("limit")?.unwrap_or(usual);
+        if limit == 0 || limit > most {
+            let detail = format!("`limit` can be from 1 to {most}, not {limit}");
+            return Err(Problem::invalid("limit", detail));
+        }
+        Ok(limit)
+    }
+
+    /// Refuses what nobody has asked for.
+    pub(crate) fn end(self) -> Result<(), Problem> {
+        match self.pairs.first() {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Problem::invalid(name, format!("there is no parameter `{name}`")))
+            }
+        }
+    }
+}
+
+/// The part of the path that names something.
+#[derive(Debug)]
+pub(crate) struct Name(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|error| Problem::unreadable(format!("the path can't be read: {error}")))?;
+        if name.contains('\0') {
+            return Err(Problem::unreadable("the path has a NUL character in it"));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// What a number of JavaScript can hold.
+const LARGEST: u64 = (1 << 53) - 1;

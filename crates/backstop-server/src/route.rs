@@ -1,0 +1,265 @@
+//! What is said of a route: once, for the router, the guard, the OpenAPI document and the tests.
+
+use std::fmt;
+
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use axum::routing::MethodRouter;
+use backstop_store::access::Scope;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+use crate::service::Service;
+
+/// A route.
+#[derive(Clone)]
+pub struct Route {
+    pub method: Method,
+    /// With `{name}` where a name stands.
+    pub path: &'static str,
+    /// How programs call it.
+    pub operation: &'static str,
+    pub summary: &'static str,
+    pub needs: Needs,
+    pub parameters: Vec<Parameter>,
+    pub body: Option<TakenBody>,
+    /// What is answered when all goes well.
+    pub answers: Vec<Answer>,
+    /// What may be refused beside what any route may.
+    pub refusals: Vec<(StatusCode, &'static str)>,
+    pub(crate) handler: fn() -> MethodRouter<Arc<Service>>,
+    /// The answer where it can't be told who asks. None: that the store can't be used.
+    pub(crate) when_store_fails: Option<fn(&Service) -> Response>,
+}
+
+/// What a caller must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Open to all.
+    Nothing,
+    Scope(Scope),
+}
+
+/// A parameter of a route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: &'static str,
+    /// `query`, `path` or `header`.
+    pub place: &'static str,
+    pub description: &'static str,
+    pub schema: Json,
+    pub required: bool,
+    /// It may be there several times.
+    pub repeats: bool,
+}
+
+/// What a route takes as its body.
+#[derive(Clone, Debug)]
+pub struct TakenBody {
+    pub types: &'static [&'static str],
+    pub schema: MakeSchema,
+    pub required: bool,
+}
+
+/// What a route answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub description: &'static str,
+    /// Its content types, each with what it holds; none for an answer without a body.
+    pub contents: Vec<(&'static str, MakeSchema)>,
+}
+
+pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
+
+impl Route {
+    #[must_use]
+    pub fn new(
+        method: Method,
+        path: &'static str,
+        operation: &'static str,
+        needs: Needs,
+        handler: fn() -> MethodRouter<Arc<Service>>,
+    ) -> Self {
+        let mut route = Self {
+            method,
+            path,
+            operation,
+            summary: "",
+            needs,
+            parameters: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+            refusals: Vec::new(),
+            handler,
+            when_store_fails: None,
+        };
+        if matches!(needs, Needs::Scope(_)) {
+            route = route
+                .refuses(401, "There is no token, or it is unknown, expired or revoked.")
+                .refuses(503, "Too much at once, or the store can't be used now.");
+        }
+        route
+            .refuses(400, "The request can't be read, or a parameter or field is wrong.")
+            .refuses(403, "The token's scopes do not suffice, or another site's page asks.")
+            .refuses(415, "The body is of a type, or in an encoding, that is not taken.")
+            .refuses(421, "The service is not known under this name.")
+            .refuses(429, "Too many requests.")
+            .refuses(500, "A fault of the service itself.")
+            .refuses(504, "It took too long.")
+    }
+
+    #[must_use]
+    pub fn says(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
+    }
+
+    #[must_use]
+    pub fn path_name(self, name: &'static str, description: &'static str, schema: Json) -> Self {
+        self.parameter(name, "path", description, schema, true, false)
+    }
+
+    #[must_use]
+    pub fn query(self, name: &'static str, description: &'static str, schema: Json) -> Self {
+        self.parameter(name, "query", description, schema, false, false)
+    }
+
+    #[must_use]
+    pub fn required_query(
+        self,
+        name: &'static str,
+        description: &'static str,
+        schema: Json,
+    ) -> Self {
+        self.parameter(name, "query", description, schema, true, false)
+    }
+
+    #[must_use]
+    pub fn queries(self, name: &'static str, description: &'static str, items: &Json) -> Self {
+        let schema = json!({ "type": "array", "items": items, "maxItems": 64 });
+        self.parameter(name, "query", description, schema, false, true)
+    }
+
+    #[must_use]
+    pub fn header(self, name: &'static str, description: &'static str, schema: Json) -> Self {
+        self.parameter(name, "header", description, schema, false, false)
+    }
+
+    fn parameter(
+        mut self,
+        name: &'static str,
+        place: &'static str,
+        description: &'static str,
+        schema: Json,
+        required: bool,
+        repeats: bool,
+    ) -> Self {
+        self.parameters.push(Parameter { name, place, description, schema, required, repeats });
+        self
+    }
+
+    /// `limit` and `cursor`.
+    #[must_use]
+    pub fn pages(self, most: u32) -> Self {
+        self.query(
+            "limit",
+            "How many are wanted at most.",
+            json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        )
+        .query(
+            "cursor",
+            "Where the page before ended: its `next_cursor`.",
+            json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
+        )
+    }
+
+    #[must_use]
+    pub fn takes<T: JsonSchema>(self) -> Self {
+        self.takes_any::<T>(&["application/json"], true)
+    }
+
+    #[must_use]
+    pub fn may_take<T: JsonSchema>(self) -> Self {
+        self.takes_any::<T>(&["application/json"], false)
+    }
+
+    #[must_use]
+    pub fn takes_any<T: JsonSchema>(
+        mut self,
+        types: &'static [&'static str],
+        required: bool,
+    ) -> Self {
+        let schema: MakeSchema = SchemaGenerator::subschema_for::<T>;
+        self.body = Some(TakenBody { types, schema, required });
+        self.refuses(408, "The body took too long to arrive.")
+            .refuses(413, "The body is too large.")
+    }
+
+    #[must_use]
+    pub fn answers<T: JsonSchema>(self, status: u16, description: &'static str) -> Self {
+        self.answers_as::<T>(status, "application/json", description)
+    }
+
+    #[must_use]
+    pub fn answers_as<T: JsonSchema>(
+        mut self,
+        status: u16,
+        content: &'static str,
+        description: &'static str,
+    ) -> Self {
+        let schema: MakeSchema = SchemaGenerator::subschema_for::<T>;
+        let status = code(status);
+        match self.answers.iter_mut().find(|answer| answer.status == status) {
+            Some(answer) => answer.contents.push((content, schema)),
+            None => {
+                self.answers.push(Answer {
+                    status,
+                    description,
+                    contents: vec![(content, schema)],
+                });
+            }
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn answers_nothing(mut self, description: &'static str) -> Self {
+        let status = StatusCode::NO_CONTENT;
+        self.answers.push(Answer { status, description, contents: Vec::new() });
+        self
+    }
+
+    #[must_use]
+    pub fn refuses(mut self, status: u16, description: &'static str) -> Self {
+        self.refusals.push((code(status), description));
+        self
+    }
+
+    #[must_use]
+    pub fn when_store_fails(mut self, answer: fn(&Service) -> Response) -> Self {
+        self.when_store_fails = Some(answer);
+        self
+    }
+
+    /// The method's name.
+    pub(crate) fn verb(&self) -> &'static str {
+        ["GET", "POST", "PUT", "DELETE"].into_iter().find(|name| self.method == *name).unwrap_or("")
+    }
+
+    pub(crate) fn takes_body(&self) -> bool {
+        self.body.is_some()
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.method, self.path)
+    }
+}
+
+/// A status by its number, as tables write it.
+fn code(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}

@@ -1,0 +1,253 @@
+//! The listener: takes connections, answers their requests, and ends without dropping one.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Request, Response, header};
+use axum::response::IntoResponse as _;
+use backstop_runner::clock::wall_time;
+use backstop_store::{Home, Store, StoreError};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tower::Service as _;
+
+use crate::guard::Peer;
+use crate::options::ServeOptions;
+use crate::router;
+use crate::service::Service;
+use crate::tls::{self, TlsError};
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("can't listen at {address}: {cause}")]
+    Listen { address: SocketAddr, cause: io::Error },
+    #[error(
+        "{address} can be reached from other machines, and there is no token yet; make one with \
+         `backstop token create`"
+    )]
+    NoToken { address: SocketAddr },
+    #[error(
+        "{address} can be reached from other machines, so it needs TLS: give a certificate and \
+         its key, or say `--insecure` if something in front of it speaks TLS"
+    )]
+    NoTls { address: SocketAddr },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A service that listens.
+#[derive(Debug)]
+pub struct Running {
+    pub address: SocketAddr,
+    pub service: Arc<Service>,
+    accepting: JoinHandle<()>,
+}
+
+impl Running {
+    /// Takes nothing new, answers what has begun for as long as the limits say, and ends.
+    pub async fn shutdown(self) {
+        self.service.closing.cancel();
+        // A panic there has been told already.
+        self.accepting.await.ok();
+    }
+}
+
+/// Listens, and answers as long as nobody shuts it down.
+///
+/// # Errors
+/// The address can't be had, or it would be open to others without a token or without TLS.
+pub async fn serve(
+    options: ServeOptions,
+    store: Arc<dyn Store>,
+    home: Home,
+) -> Result<Running, ServeError> {
+    let address = options.address;
+    if !address.ip().is_loopback() {
+        if options.tls.is_none() && !options.insecure {
+            return Err(ServeError::NoTls { address });
+        }
+        let now = wall_time();
+        if !store.token_list().await?.iter().any(|token| token.is_valid(now)) {
+            return Err(ServeError::NoToken { address });
+        }
+    }
+    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+    let listen = |cause| ServeError::Listen { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let service = Service::start_with(store, home, &options);
+    let app = App { router: router::build(&service), service: Arc::clone(&service), tls };
+    tracing::info!(%address, tls = app.tls.is_some(), "listening");
+    let accepting = tokio::spawn(accept(listener, app));
+    Ok(Running { address, service, accepting })
+}
+
+#[derive(Clone)]
+struct App {
+    router: Router,
+    service: Arc<Service>,
+    tls: Option<TlsAcceptor>,
+}
+
+async fn accept(listener: TcpListener, app: App) {
+    let closing = app.service.closing.clone();
+    let room = Arc::new(Semaphore::new(app.service.limits.connections));
+    let mut connections = JoinSet::new();
+    loop {
+        // Those for whom there is no room wait where they are.
+        let next = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        tokio::select! {
+            () = closing.cancelled() => break,
+            (permit, accepted) = next => match (permit, accepted) {
+                (Ok(permit), Ok((stream, peer))) => {
+                    connections.spawn(connection(app.clone(), stream, peer.ip(), permit));
+                }
+                (_, Err(error)) => {
+                    // Usually there are no file descriptors left; some may come back.
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(AFTER_A_FAULT).await;
+                }
+                (Err(_closed), _) => break,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(app.service.limits.shutdown_time, ended).await.is_err() {
+        tracing::warn!(left = connections.len(), "connections are cut off");
+        connections.shutdown().await;
+    }
+}
+
+async fn connection(app: App, stream: TcpStream, peer: IpAddr, _room: OwnedSemaphorePermit) {
+    stream.set_nodelay(true).ok();
+    match app.tls.clone() {
+        None => converse(app, stream, peer).await,
+        Some(acceptor) => {
+            let limit = app.service.limits.header_time;
+            match tokio::time::timeout(limit, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => converse(app, stream, peer).await,
+                Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
+                Err(_late) => tracing::debug!(%peer, "TLS took too long"),
+            }
+        }
+    }
+}
+
+async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, peer: IpAddr) {
+    let closing = app.service.closing.clone();
+    let limits = app.service.limits;
+    let answering = service_fn(move |request| answer(app.clone(), request, peer));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_headers(limits.headers)
+        .max_buf_size(limits.header_bytes.max(LEAST_BUFFER))
+        .serve_connection(TokioIo::new(stream), answering);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+/// Answers a request, whatever it is.
+async fn answer(
+    mut app: App,
+    mut request: Request<Incoming>,
+    peer: IpAddr,
+) -> Result<Response<Body>, Infallible> {
+    let started = Instant::now();
+    let request_id = request_id(&request);
+    request.headers_mut().insert(REQUEST_ID, request_id.clone());
+    request.extensions_mut().insert(Peer(peer));
+    // What is logged must be known before the request is gone; without its query, which may hold
+    // what is nobody's business.
+    let logged = tracing::enabled!(tracing::Level::INFO)
+        .then(|| (request.method().clone(), request.uri().path().to_owned()));
+    let mut response = match app.service.gate.check(&request) {
+        Ok(()) => match app.router.call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        },
+        Err(problem) => {
+            app.service.metrics.request("", "", problem.status().as_u16(), started.elapsed());
+            problem.into_response()
+        }
+    };
+    let headers = response.headers_mut();
+    headers.entry(REQUEST_ID).or_insert(request_id.clone());
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some((method, path)) = logged {
+        tracing::info!(
+            request_id = request_id.to_str().unwrap_or_default(),
+            %method,
+            path,
+            status = response.status().as_u16(),
+            micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            "answered"
+        );
+    }
+    Ok(response)
+}
+
+/// The one that the client gave, where it can be told again without harm; else a new one.
+fn request_id(request: &Request<Incoming>) -> HeaderValue {
+    match request.headers().get(REQUEST_ID) {
+        Some(given) if is_harmless(given.as_bytes()) => given.clone(),
+        _ => new_request_id(),
+    }
+}
+
+fn is_harmless(text: &[u8]) -> bool {
+    (1..=128).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
+}
+
+/// Unique enough to find one line in the logs of many machines: the time, and a number that
+/// begins by chance.
+fn new_request_id() -> HeaderValue {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static START: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    let start = *START.get_or_init(|| {
+        use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+        RandomState::new().build_hasher().finish()
+    });
+    let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+    let text = format!("req-{:x}-{number:x}", wall_time().as_nanos());
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("req-0"))
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const AFTER_A_FAULT: Duration = Duration::from_millis(100);
+/// Less than this the HTTP library does not take.
+const LEAST_BUFFER: usize = 8 << 10;

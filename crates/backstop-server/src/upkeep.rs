@@ -1,0 +1,27 @@
+//! What must be tidied from time to time, so that memory stays bounded.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use crate::halts;
+use crate::service::Service;
+
+/// Tidies up until the service is gone.
+pub(crate) async fn tend(service: Weak<Service>) {
+    let mut ticks = tokio::time::interval(BETWEEN);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(service) = service.upgrade() else { return };
+        if service.closing.is_cancelled() {
+            return;
+        }
+        service.metrics.tidy();
+        service.rates.tidy();
+        if halts::follow(&service).await.is_err() {
+            service.metrics.store_failed();
+        }
+    }
+}
+
+const BETWEEN: Duration = Duration::from_secs(5);

@@ -1,0 +1,120 @@
+//! Texts that people give, bounded and without what could do harm where they are shown.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+
+/// A few words on one line: a name, who it was, a command's word.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Line(pub(crate) String);
+
+/// A text of several lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note(pub(crate) String);
+
+/// Labels of runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Labels(pub(crate) BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() || text.chars().count() > LONGEST_LINE {
+            return Err(de::Error::custom(format_args!(
+                "a text must have from 1 to {LONGEST_LINE} characters"
+            )));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(de::Error::custom("a text can't have control characters in it"));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Note {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.chars().count() > LONGEST_NOTE {
+            return Err(de::Error::custom(format_args!(
+                "a note can have {LONGEST_NOTE} characters at most"
+            )));
+        }
+        if text.contains('\0') {
+            return Err(de::Error::custom("a note can't have a NUL character in it"));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let labels = BTreeMap::<Line, Note>::deserialize(deserializer)?;
+        if labels.len() > MOST_LABELS {
+            return Err(de::Error::custom(format_args!("there can be {MOST_LABELS} labels")));
+        }
+        if let Some((_, value)) = labels.iter().find(|(_, value)| value.0.len() > LONGEST_LINE) {
+            let start: String = value.0.chars().take(20).collect();
+            return Err(de::Error::custom(format_args!("the label `{start}…` is too long")));
+        }
+        let labels = labels.into_iter().map(|(key, value)| (key.0, value.0));
+        Ok(Self(labels.collect()))
+    }
+}
+
+impl JsonSchema for Line {
+    fn schema_name() -> Cow<'static, str> {
+        "Line".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LONGEST_LINE,
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+        })
+    }
+}
+
+impl JsonSchema for Note {
+    fn schema_name() -> Cow<'static, str> {
+        "Note".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": LONGEST_NOTE, "pattern": "^[^\\u0000]*$" })
+    }
+}
+
+impl JsonSchema for Labels {
+    fn schema_name() -> Cow<'static, str> {
+        "Labels".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = generator.subschema_for::<Line>();
+        json_schema!({
+            "type": "object",
+            "propertyNames": name,
+            "maxProperties": MOST_LABELS,
+            "additionalProperties": {
+                "type": "string", "maxLength": 100, "pattern": "^[^\\u0000]*$"
+            },
+        })
+    }
+}
+
+/// Who acted: the token, and whom its bearer names.
+pub(crate) fn actor(caller: &crate::access::Caller, by: Option<Line>) -> String {
+    match by {
+        None => caller.name().to_owned(),
+        Some(by) if caller.token().is_none() => by.0,
+        Some(by) => format!("{} (by the token of {})", by.0, caller.name()),
+    }
+}
+
+const LONGEST_LINE: usize = 500;
+const LONGEST_NOTE: usize = 10_000;
+const MOST_LABELS: usize = 64;

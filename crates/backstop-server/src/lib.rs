@@ -2,4 +2,5 @@
 
 pub mod in_force;
 pub mod problem;
+pub mod rerun;
 pub mod service;

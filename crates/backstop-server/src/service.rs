@@ -8,6 +8,7 @@ use backstop_store::audit::AuditWriter;
 use backstop_store::{Home, Store};
 
 use crate::in_force::PoliciesInForce;
+use crate::rerun::Lawbooks;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Service {
     /// Where files of runs are that were begun here.
     pub home: Home,
     pub policies: PoliciesInForce,
+    /// What decisions about re-runs are made by.
+    pub lawbooks: Lawbooks,
 }
 
 impl Service {
@@ -25,7 +28,7 @@ impl Service {
     pub fn start(store: Arc<dyn Store>, home: Home) -> Arc<Self> {
         let audit = AuditWriter::start(Arc::clone(&store));
         let policies = PoliciesInForce::new(Arc::clone(&store));
-        Arc::new(Self { store, audit, home, policies })
+        Arc::new(Self { store, audit, home, policies, lawbooks: Lawbooks::default() })
     }
 
     pub fn now(&self) -> Timestamp {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
+use super::github::GithubSettings;
 use super::judging::{DriftSettings, ReviewSettings, VerifySettings};
 use super::notify::NotifySettings;
 use crate::event::{ErrorCategory, ProgressKind};
@@ -94,6 +95,8 @@ sections! {
     jsonl ("jsonl"): JsonlSettings,
     /// What backstop does inside an agent.
     hooks ("hooks"): HookSettings,
+    /// What is done about failed jobs of pull requests.
+    github ("github"): GithubSettings,
 }
 
 impl Settings {

@@ -13,9 +13,9 @@ pub(super) fn question(
     query: &[(String, String)],
     request_id: String,
     actor: String,
-) -> Result<Question, Problem> {
+) -> Result<Question, Box<Problem>> {
     let pr_number = positive("prNumber", pr_number).map_err(|why| {
-        Problem::new(StatusCode::BAD_REQUEST, "INVALID_PR_NUMBER", why).about("prNumber")
+        Box::new(Problem::new(StatusCode::BAD_REQUEST, "INVALID_PR_NUMBER", why).about("prNumber"))
     })?;
     let parameters = Parameters::new(query)?;
     parameters.refuse_missing()?;
@@ -47,11 +47,11 @@ pub(super) fn question(
 pub(crate) fn request_id_of(
     query: Option<&str>,
     headers: &HeaderMap,
-) -> Result<Option<String>, Problem> {
+) -> Result<Option<String>, Box<Problem>> {
     match query {
-        Some(text) => identifier("requestId", text)
-            .map(Some)
-            .map_err(|why| Problem::invalid("requestId", why)),
+        Some(text) => {
+            identifier("requestId", text).map(Some).map_err(|why| invalid("requestId", why))
+        }
         None => {
             let header = headers.get("x-request-id").and_then(|value| value.to_str().ok());
             Ok(header.and_then(|text| identifier("x-request-id", text.trim()).ok()))
@@ -66,6 +66,10 @@ pub(crate) fn identifier(name: &str, given: &str) -> Result<String, String> {
         true => Ok(given),
         false => Err(format!("{name} has a blank or a character that can't stand in a header")),
     }
+}
+
+fn invalid(name: &str, why: impl Into<String>) -> Box<Problem> {
+    Box::new(Problem::invalid(name, why))
 }
 
 pub(super) const NAMES: [&str; 10] = [
@@ -86,33 +90,33 @@ const REQUIRED: usize = 4;
 struct Parameters<'a>([Option<&'a str>; NAMES.len()]);
 
 impl<'a> Parameters<'a> {
-    fn new(query: &'a [(String, String)]) -> Result<Self, Problem> {
+    fn new(query: &'a [(String, String)]) -> Result<Self, Box<Problem>> {
         let mut values = [None; NAMES.len()];
         for (name, value) in query {
             let Some(place) = NAMES.iter().position(|known| known == name) else {
                 let name: String = name.chars().take(LONGEST_SHOWN).collect();
                 let known = NAMES.join(", ");
-                return Err(Problem::invalid(
+                return Err(invalid(
                     &name,
                     format!("there is no parameter `{name}`; there are {known}"),
                 ));
             };
             if values[place].replace(value.as_str()).is_some() {
                 let why = format!("{name} is given more than once; give it once");
-                return Err(Problem::invalid(name, why));
+                return Err(invalid(name, why));
             }
         }
         Ok(Self(values))
     }
 
-    fn refuse_missing(&self) -> Result<(), Problem> {
+    fn refuse_missing(&self) -> Result<(), Box<Problem>> {
         let is_missing = |value: &Option<&str>| value.is_none_or(|text| text.trim().is_empty());
         let required = NAMES.iter().zip(&self.0).take(REQUIRED);
         let missing: Vec<&str> =
             required.filter(|(_, value)| is_missing(value)).map(|(name, _)| *name).collect();
         let Some(first) = missing.first() else { return Ok(()) };
         let why = format!("{} must be given", missing.join(", "));
-        Err(Problem::new(StatusCode::BAD_REQUEST, "MISSING_PARAMS", why).about(first))
+        Err(Box::new(Problem::new(StatusCode::BAD_REQUEST, "MISSING_PARAMS", why).about(first)))
     }
 
     fn given(&self, name: &str) -> Option<&'a str> {
@@ -127,17 +131,17 @@ impl<'a> Parameters<'a> {
         &self,
         name: &str,
         read: fn(&str, &str) -> Result<T, String>,
-    ) -> Result<Option<T>, Problem> {
+    ) -> Result<Option<T>, Box<Problem>> {
         let read = self.given(name).map(|given| read(name, given)).transpose();
-        read.map_err(|why| Problem::invalid(name, why))
+        read.map_err(|why| invalid(name, why))
     }
 }
 
-fn repository(owner: &str, repo: &str) -> Result<Repository, Problem> {
+fn repository(owner: &str, repo: &str) -> Result<Repository, Box<Problem>> {
     let at_fault = |name, given| {
         let shown: String = str::chars(given).take(LONGEST_SHOWN).collect();
         let why = format!("{name} `{shown}` is no name on GitHub");
-        Problem::invalid(name, why)
+        invalid(name, why)
     };
     match Repository::new(owner, repo) {
         Some(repository) => Ok(repository),
@@ -217,8 +221,8 @@ fn is_rfc3339(text: &str) -> bool {
 
 const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
 
-fn failure_signals(given: &str) -> Result<Vec<String>, Problem> {
-    let refuse = |why: String| Err(Problem::invalid("previousFailureSignals", why));
+fn failure_signals(given: &str) -> Result<Vec<String>, Box<Problem>> {
+    let refuse = |why: String| Err(invalid("previousFailureSignals", why));
     let signals: Vec<&str> =
         given.split(',').map(str::trim).filter(|signal| !signal.is_empty()).collect();
     if signals.len() > MOST_SIGNALS {

@@ -33,14 +33,14 @@ pub async fn stop_decision(
     let given = query.iter().find(|(name, _)| name == "requestId").map(|(_, id)| id.as_str());
     let request_id = match request_id_of(given, &headers) {
         Ok(id) => id.unwrap_or_else(new_request_id),
-        Err(problem) => return echoing(&new_request_id(), problem),
+        Err(problem) => return echoing(&new_request_id(), *problem),
     };
     let actor = asker.map_or_else(|| Asker::NAMELESS.to_owned(), |Extension(Asker(name))| name);
     // A path that is no text is no number either.
     let pr_number = path.map(|Path(text)| text).unwrap_or_default();
     match question(&pr_number, &query, request_id.clone(), actor) {
         Ok(question) => answered(&service, question).await,
-        Err(problem) => echoing(&request_id, problem),
+        Err(problem) => echoing(&request_id, *problem),
     }
 }
 

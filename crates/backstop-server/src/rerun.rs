@@ -15,3 +15,5 @@ pub use deciding::{NotMadeAgain, remake};
 pub use lawbook::{Lawbook, Lawbooks};
 pub use question::{Asker, Facts, Question, Repository, SignalSource, new_request_id};
 pub use route::stop_decision;
+
+pub(crate) use parameters::request_id_of;

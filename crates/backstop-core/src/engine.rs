@@ -122,6 +122,14 @@ impl Engine {
         self.apply_raises();
     }
 
+    /// The same policy with other facts: for who asks often, since a policy is made ready only once.
+    #[must_use]
+    pub fn with_other_facts(&self, facts: Facts) -> Self {
+        let mut engine = self.clone();
+        engine.restart(facts);
+        engine
+    }
+
     /// Sets the zone in which clock times such as "07:00" are meant; UTC without it.
     #[must_use]
     pub fn in_zone(mut self, zone: TimeZone) -> Self {

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod event;
 pub mod expression;
 pub mod facts;
+pub mod failure_class;
 mod field;
 pub mod glob;
 pub mod id;

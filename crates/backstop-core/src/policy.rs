@@ -15,8 +15,10 @@ use crate::verdict::Verdict;
 
 mod agents;
 mod dialect;
+pub mod difference;
 mod draft;
 mod explain;
+mod github;
 mod guarding;
 mod implied;
 mod judging;
@@ -38,6 +40,7 @@ pub use agents::{
 pub use dialect::Dialect;
 pub use draft::{Limits, Unmetered};
 pub use explain::{Explained, explain};
+pub use github::{ClassPattern, GithubSettings, LogPattern};
 pub use guarding::{Guarded, Lifted};
 pub use judging::{DriftSettings, ReviewSettings, ReviewTime, VerifySettings, VerifyTier};
 pub use layers::{Flags, Layers};

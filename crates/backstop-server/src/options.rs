@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::github::Github;
+
 /// What `serve` is told.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
@@ -17,6 +19,8 @@ pub struct ServeOptions {
     /// Speaks without TLS to other machines, since something in front of it does that.
     pub insecure: bool,
     pub limits: Limits,
+    /// What GitHub is known by.
+    pub github: Github,
 }
 
 /// A certificate chain and its key, as PEM.
@@ -68,6 +72,7 @@ impl ServeOptions {
             tls: None,
             insecure: false,
             limits,
+            github: Github::default(),
         }
     }
 }

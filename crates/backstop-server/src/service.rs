@@ -12,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::engines::Engines;
 use crate::gate::Gate;
+use crate::github::Github;
 use crate::halts::Followed;
 use crate::in_force::PoliciesInForce;
 use crate::metrics::Metrics;
 use crate::options::{Limits, ServeOptions};
 use crate::problem::Problem;
 use crate::rates::Rates;
+use crate::rerun::Lawbooks;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
 #[derive(Debug)]
@@ -40,6 +42,9 @@ pub struct Service {
     pub(crate) live_streams: Arc<Semaphore>,
     /// Cancelled when nothing new is to begin: streams end then.
     pub(crate) closing: CancellationToken,
+    /// What decisions about re-runs are made by.
+    pub lawbooks: Lawbooks,
+    pub github: Github,
 }
 
 impl Service {
@@ -60,6 +65,8 @@ impl Service {
             gate: Gate::new(options),
             rates: Rates::new(limits.requests_per_second),
             engines: Engines::default(),
+            lawbooks: Lawbooks::default(),
+            github: options.github.clone(),
             halts: Followed::default(),
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::agents::{AgentName, HookSettings, JsonlSettings, PriceTable, WaitSettings};
+use super::github::GithubSettings;
 use super::judging::{DriftSettings, ReviewSettings, VerifySettings};
 use super::notify::NotifySettings;
 use super::secrets::SecretSettings;
@@ -97,6 +98,8 @@ sections! {
     hooks ("hooks"): HookSettings,
     /// What must never be written down.
     secrets ("secrets"): SecretSettings,
+    /// What is done about failed jobs of pull requests.
+    github ("github"): GithubSettings,
 }
 
 impl Settings {

@@ -1,0 +1,19 @@
+//! Decides whether failed jobs of a pull request may be run again, with audit.
+//!
+//! A [`Question`] becomes an answer by [`answer`], which never fails: what can't be found out or
+//! recorded is held. [`remake`] makes the same answer again from what the audit keeps.
+
+mod audited;
+mod deciding;
+mod lawbook;
+mod parameters;
+mod question;
+mod route;
+
+pub use audited::answer;
+pub use deciding::{NotMadeAgain, remake};
+pub use lawbook::{Lawbook, Lawbooks};
+pub use question::{Asker, Facts, Question, Repository, SignalSource, new_request_id};
+pub use route::stop_decision;
+
+pub(crate) use parameters::request_id_of;

@@ -1,0 +1,90 @@
+//! Answers questions, each on record before it is answered.
+
+use std::sync::Arc;
+
+use backstop_core::rerun::Answer;
+use backstop_core::time::Timestamp;
+use backstop_store::StoreError;
+
+use super::deciding::{self, Block, Evidence};
+use super::lawbook::Lawbook;
+use super::question::{Question, SignalSource};
+use crate::service::Service;
+
+/// Answers a question. When this returns, the answer is in the audit; if it can't be recorded, or
+/// can't be found at all, it is HOLD.
+pub async fn answer(service: &Service, mut question: Question) -> Answer {
+    let found = service.lawbooks.find(service, &question.repository).await;
+    let lawbook = found.as_ref().ok().map(Arc::clone);
+    let mut blocked =
+        found.err().map(|fault| told(Block::by_fault("the policy in force can't be had", &fault)));
+    match service.lawbooks.halted(service, &question.repository).await {
+        Ok(Some(order)) => blocked = Some(Block::by_order(&order)),
+        Ok(None) => {}
+        Err(fault) => {
+            blocked.get_or_insert_with(|| {
+                told(Block::by_fault("whether a halt order is in force can't be told", &fault))
+            });
+        }
+    }
+    if question.signals == SignalSource::Remembered {
+        match remembered_signals(service, &question).await {
+            Ok(signals) => question.facts.failure_signals = signals,
+            Err(fault) => {
+                blocked.get_or_insert_with(|| {
+                    told(Block::by_fault("earlier failures can't be read", &fault))
+                });
+            }
+        }
+    }
+    record(service, &question, lawbook.as_deref(), blocked).await
+}
+
+async fn record(
+    service: &Service,
+    question: &Question,
+    lawbook: Option<&Lawbook>,
+    blocked: Option<Block>,
+) -> Answer {
+    let at = to_the_microsecond(service.now());
+    let mut evidence = Evidence { blocked, ..Evidence::new(question, at, lawbook) };
+    let engine = lawbook.map(|lawbook| &lawbook.engine);
+    let request = deciding::request(question, evidence.deployment_env);
+    let answer = deciding::answer(engine, &evidence, request.clone());
+    match service.audit.append(deciding::row(question, &evidence, &answer)).await {
+        Ok(()) => answer,
+        Err(fault) => {
+            let block = told(Block::by_fault("the decision can't be recorded", &fault));
+            evidence.blocked = Some(block);
+            deciding::answer(engine, &evidence, request)
+        }
+    }
+}
+
+fn told(block: Block) -> Block {
+    tracing::error!(why = block.why, "a question about a re-run was held");
+    block
+}
+
+/// The hashes of the last failures of the job that failed last, the oldest first.
+async fn remembered_signals(
+    service: &Service,
+    question: &Question,
+) -> Result<Vec<String>, StoreError> {
+    let mut signals =
+        service.store.signal_list(&question.pull_request(), None, MOST_SIGNALS).await?;
+    if let Some(run) = question.run_id {
+        signals.retain(|signal| signal.workflow_run_id == run);
+    }
+    let Some(job) = signals.last().map(|last| last.job.clone()) else { return Ok(Vec::new()) };
+    signals.retain(|signal| signal.job == job);
+    Ok(signals.into_iter().map(|signal| signal.hash).collect())
+}
+
+/// What the audit keeps of a time, so that what is answered and what is kept are the same.
+fn to_the_microsecond(at: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(at.as_nanos() - at.as_nanos().rem_euclid(1_000))
+}
+
+/// Of all jobs of a pull request together.
+const MOST_SIGNALS: u32 = 256;

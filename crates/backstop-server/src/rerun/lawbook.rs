@@ -1,0 +1,152 @@
+//! What decisions about re-runs are made by: the policy in force, ready for use, and halt orders.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use backstop_core::condition::Condition;
+use backstop_core::engine::Engine;
+use backstop_core::policy::{Policy, Preset};
+use backstop_store::{HaltOrder, PolicyScope, StoreError};
+
+use super::question::Repository;
+use crate::in_force::PolicyFault;
+use crate::service::Service;
+
+/// A policy that is ready to decide about re-runs.
+#[derive(Debug)]
+pub struct Lawbook {
+    /// It has taken in nothing.
+    pub(super) engine: Engine,
+    /// The policy that was put in force, if any was.
+    pub in_force: Option<Arc<Policy>>,
+    /// Where it was put in force.
+    pub scope: Option<PolicyScope>,
+}
+
+impl Lawbook {
+    /// Makes a policy ready. One that says nothing of re-runs leaves them to the preset for them,
+    /// as a lawbook without `stopRules` does: it was put in force for something else.
+    pub(super) fn new(in_force: Option<(PolicyScope, Arc<Policy>)>) -> Self {
+        let (scope, in_force) = in_force.unzip();
+        let speaks = in_force.as_ref().filter(|policy| speaks_of_reruns(policy));
+        let engine = match speaks {
+            Some(policy) => ready(policy),
+            None => preset().clone(),
+        };
+        Self { engine, in_force, scope }
+    }
+
+    /// The policy that decides.
+    pub fn policy(&self) -> &Policy {
+        self.engine.policy()
+    }
+}
+
+/// An engine for questions about stated facts, for which what is left out is nothing used. Times of
+/// day are meant in UTC, since who asks may be anywhere.
+pub(super) fn ready(policy: &Policy) -> Engine {
+    Engine::new(policy.clone()).with_neutral_meters()
+}
+
+fn preset() -> &'static Engine {
+    static PRESET: OnceLock<Engine> = OnceLock::new();
+    PRESET.get_or_init(|| ready(&Policy::preset(Preset::Rerun)))
+}
+
+fn speaks_of_reruns(policy: &Policy) -> bool {
+    fn reads_them(when: &Condition) -> bool {
+        match when {
+            Condition::FailureClass(_)
+            | Condition::JobAttempts(_)
+            | Condition::TotalAttempts(_)
+            | Condition::NoSignalChange(_)
+            | Condition::Cooldown(_)
+            | Condition::Unresolved(_)
+            | Condition::Expr(_) => true,
+            other => other.parts().iter().any(reads_them),
+        }
+    }
+    policy.rules.iter().any(|rule| reads_them(&rule.when))
+}
+
+/// Remembers for a moment what is in force, so that not every question asks the store for it.
+#[derive(Debug, Default)]
+pub struct Lawbooks {
+    /// By repository. Held for a moment only, never across a wait.
+    known: Mutex<HashMap<String, (Instant, Arc<Lawbook>)>>,
+    orders: Mutex<Option<(Instant, Arc<[HaltOrder]>)>>,
+}
+
+impl Lawbooks {
+    /// The lawbook for a repository: its own, else the global one, else the preset.
+    ///
+    /// # Errors
+    /// It can't be found out, or what is in force can't be loaded.
+    pub async fn find(
+        &self,
+        service: &Service,
+        repository: &Repository,
+    ) -> Result<Arc<Lawbook>, PolicyFault> {
+        let key = repository.to_string().to_lowercase();
+        if let Some((since, lawbook)) = locked(&self.known).get(&key)
+            && since.elapsed() < MOMENT
+        {
+            return Ok(Arc::clone(lawbook));
+        }
+        let asked = Instant::now();
+        let found = service.policies.find(&[repository.scope(), PolicyScope::Global]).await?;
+        let mut known = locked(&self.known);
+        let kept = known.get(&key).map(|(_, lawbook)| lawbook).filter(|lawbook| {
+            let hash = |policy: &Option<Arc<Policy>>| policy.as_ref().map(Arc::as_ptr);
+            let (scope, policy) = found.clone().unzip();
+            lawbook.scope == scope && hash(&lawbook.in_force) == hash(&policy)
+        });
+        let lawbook = kept.cloned().unwrap_or_else(|| Arc::new(Lawbook::new(found)));
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(key, (asked, Arc::clone(&lawbook)));
+        Ok(lawbook)
+    }
+
+    /// The halt order that covers a repository: one for everything, or for it alone.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub async fn halted(
+        &self,
+        service: &Service,
+        repository: &Repository,
+    ) -> Result<Option<HaltOrder>, StoreError> {
+        let known = locked(&self.orders).clone().filter(|(since, _)| since.elapsed() < MOMENT);
+        let orders = match known {
+            Some((_, orders)) => orders,
+            None => {
+                let asked = Instant::now();
+                let orders: Arc<[HaltOrder]> = service.store.halt_list().await?.into();
+                *locked(&self.orders) = Some((asked, Arc::clone(&orders)));
+                orders
+            }
+        };
+        if orders.is_empty() {
+            return Ok(None);
+        }
+        let own = repository.to_string();
+        let covers = |order: &&HaltOrder| {
+            order
+                .labels
+                .iter()
+                .all(|(key, value)| key == "repo" && value.eq_ignore_ascii_case(&own))
+        };
+        Ok(orders.iter().find(covers).cloned())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long what is in force may have changed unnoticed.
+const MOMENT: Duration = Duration::from_secs(1);
+const MOST_KNOWN: usize = 4_096;

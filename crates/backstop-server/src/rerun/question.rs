@@ -1,0 +1,98 @@
+//! What is asked: may the failed jobs of this pull request be run again?
+
+use std::fmt;
+
+use backstop_core::time::Timestamp;
+use backstop_runner::chance;
+use backstop_store::{PolicyScope, PullRequest};
+use serde::{Deserialize, Serialize};
+
+/// A question about a pull request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub repository: Repository,
+    pub pr_number: u64,
+    pub run_id: Option<u64>,
+    pub request_id: String,
+    pub facts: Facts,
+    pub signals: SignalSource,
+    /// Who asks, for the audit.
+    pub actor: String,
+}
+
+impl Question {
+    pub fn pull_request(&self) -> PullRequest {
+        PullRequest::new(&self.repository.owner, &self.repository.name, self.pr_number)
+    }
+}
+
+/// Where the failure signals come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalSource {
+    /// They came with the question; none is an answer too.
+    Given,
+    /// Of the job that failed last in this pull request, and in this run if one is named.
+    Remembered,
+}
+
+/// What is known of the failure, by the names that facts have everywhere else.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    pub job_attempts: u64,
+    pub total_attempts: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_class: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_signals: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_changed_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failure_at: Option<Timestamp>,
+}
+
+/// A repository by its owner and name, as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    pub owner: String,
+    pub name: String,
+}
+
+impl Repository {
+    /// None if one of the two can't be a name, which also keeps them harmless in addresses.
+    pub fn new(owner: &str, name: &str) -> Option<Self> {
+        let is_name = |text: &str| {
+            (1..=LONGEST_NAME).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+                && !matches!(text, "." | "..")
+        };
+        (is_name(owner) && is_name(name))
+            .then(|| Self { owner: owner.to_owned(), name: name.to_owned() })
+    }
+
+    pub fn scope(&self) -> PolicyScope {
+        PolicyScope::Repository(self.owner.to_lowercase(), self.name.to_lowercase())
+    }
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.owner, self.name)
+    }
+}
+
+/// Who sent a request, as whoever checked it left it in the request's extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker(pub String);
+
+impl Asker {
+    /// What the audit calls somebody who needed no name.
+    pub const NAMELESS: &'static str = "anonymous";
+}
+
+/// A name for a request that came without one.
+pub fn new_request_id() -> String {
+    format!("req-{}", chance::run_id())
+}
+
+const LONGEST_NAME: usize = 100;

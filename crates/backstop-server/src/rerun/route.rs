@@ -1,0 +1,66 @@
+//! `GET /api/github/prs/{prNumber}/checks/stop-decision`.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use backstop_core::rerun::Answer;
+
+use super::parameters::{question, request_id_of};
+use super::question::{Asker, Question, new_request_id};
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// Whether failed jobs of a pull request may be run again.
+pub async fn stop_decision(
+    State(service): State<Arc<Service>>,
+    path: Result<Path<String>, PathRejection>,
+    query: Result<Query<Vec<(String, String)>>, QueryRejection>,
+    headers: HeaderMap,
+    asker: Option<Extension<Asker>>,
+) -> Response {
+    let query = match query {
+        Ok(Query(query)) => query,
+        Err(rejection) => {
+            let problem =
+                Problem::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", rejection.body_text());
+            return echoing(&new_request_id(), problem);
+        }
+    };
+    let given = query.iter().find(|(name, _)| name == "requestId").map(|(_, id)| id.as_str());
+    let request_id = match request_id_of(given, &headers) {
+        Ok(id) => id.unwrap_or_else(new_request_id),
+        Err(problem) => return echoing(&new_request_id(), *problem),
+    };
+    let actor = asker.map_or_else(|| Asker::NAMELESS.to_owned(), |Extension(Asker(name))| name);
+    // A path that is no text is no number either.
+    let pr_number = path.map(|Path(text)| text).unwrap_or_default();
+    match question(&pr_number, &query, request_id.clone(), actor) {
+        Ok(question) => answered(&service, question).await,
+        Err(problem) => echoing(&request_id, *problem),
+    }
+}
+
+async fn answered(service: &Arc<Service>, question: Question) -> Response {
+    let request_id = question.request_id.clone();
+    // On a task of its own, so that a client that goes away leaves no half-made decision.
+    let deciding = Arc::clone(service);
+    let answer: Result<Answer, _> =
+        tokio::spawn(async move { super::answer(&deciding, question).await }).await;
+    match answer {
+        Ok(answer) => echoing(&request_id, Json(answer)),
+        Err(bug) => echoing(&request_id, Problem::internal(&bug)),
+    }
+}
+
+/// Every answer says to which request it belongs.
+fn echoing(request_id: &str, response: impl IntoResponse) -> Response {
+    let mut response = response.into_response();
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response
+}

@@ -148,17 +148,27 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The codes that this form has; whatever else stops a re-run is the lawbook's doing.
+/// The codes that this form has, by their reasons.
+const REASON_CODES: [(ReasonCode, &str); 6] = [
+    (ReasonCode::MaxAttempts, "MAX_ATTEMPTS"),
+    (ReasonCode::MaxTotalReruns, "MAX_TOTAL_RERUNS"),
+    (ReasonCode::WaitTimeout, "TIMEOUT"),
+    (ReasonCode::NonRetriable, "NON_RETRIABLE"),
+    (ReasonCode::NoSignalChange, "NO_SIGNAL_CHANGE"),
+    (ReasonCode::CooldownActive, "COOLDOWN_ACTIVE"),
+];
+
+/// Whatever else stops a re-run is the lawbook's doing.
 fn reason_code(code: &str) -> &'static str {
-    match crate::reason::find(code) {
-        Some(ReasonCode::MaxAttempts) => "MAX_ATTEMPTS",
-        Some(ReasonCode::MaxTotalReruns) => "MAX_TOTAL_RERUNS",
-        Some(ReasonCode::WaitTimeout) => "TIMEOUT",
-        Some(ReasonCode::NonRetriable) => "NON_RETRIABLE",
-        Some(ReasonCode::NoSignalChange) => "NO_SIGNAL_CHANGE",
-        Some(ReasonCode::CooldownActive) => "COOLDOWN_ACTIVE",
-        _ => "LAWBOOK_BLOCK",
-    }
+    let reason = crate::reason::find(code);
+    let known = REASON_CODES.iter().find(|(known, _)| Some(*known) == reason);
+    known.map_or("LAWBOOK_BLOCK", |(_, code)| code)
+}
+
+/// The reason that a code of this form stands for.
+pub fn reason_of(code: &str) -> ReasonCode {
+    let known = REASON_CODES.iter().find(|(_, known)| *known == code);
+    known.map_or(ReasonCode::PolicyBlock, |(reason, _)| *reason)
 }
 
 fn next_step(step: NextStep, goes_on: bool) -> &'static str {

@@ -11,6 +11,7 @@ mod operate;
 mod replay;
 mod report;
 mod run;
+mod serve;
 mod store;
 mod tests;
 mod token;
@@ -29,6 +30,9 @@ pub use operate::{
 pub use replay::ReplayArguments;
 pub use report::{BeginArguments, EmitArguments, EndArguments, PrintForm};
 pub use run::{GuardFlags, ResumeArguments, RunArguments, ViewFlags};
+pub use serve::{
+    GithubArguments, GithubCommand, LogForm, RerunArguments, ServeArguments, StoreCommand,
+};
 pub use store::StoreArguments;
 pub use tests::TestsArguments;
 pub use token::{TokenCommand, TokenCreateArguments, TokenLsArguments, TokenRevokeArguments};
@@ -47,6 +51,7 @@ use operate::{
 use replay::REPLAY_EXAMPLES;
 use report::{BEGIN_EXAMPLES, EMIT_EXAMPLES, END_EXAMPLES};
 use run::{RESUME_EXAMPLES, RUN_EXAMPLES};
+use serve::{GITHUB_EXAMPLES, SERVE_EXAMPLES, STORE_EXAMPLES};
 use tests::TESTS_EXAMPLES;
 use token::TOKEN_EXAMPLES;
 use views::{
@@ -146,6 +151,15 @@ pub enum Command {
     /// Check, show, hash and explain policies
     #[command(subcommand, after_help = POLICY_EXAMPLES)]
     Policy(PolicyCommand),
+    /// Answer decisions over HTTP, for loops and bots on many machines
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<ServeArguments>),
+    /// Run failed jobs of a pull request again, if the policy lets it
+    #[command(subcommand, after_help = GITHUB_EXAMPLES)]
+    Github(GithubCommand),
+    /// Move what is remembered to another store
+    #[command(subcommand, after_help = STORE_EXAMPLES)]
+    Store(StoreCommand),
     /// Look into the record of decisions, and prove that nobody has changed it
     #[command(subcommand, after_help = AUDIT_EXAMPLES)]
     Audit(AuditCommand),

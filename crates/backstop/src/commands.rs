@@ -14,6 +14,7 @@ mod completions;
 mod doctor;
 mod emit;
 mod end;
+mod github;
 mod halt;
 mod hook;
 mod init;
@@ -32,8 +33,10 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod serve;
 mod show;
 mod stop;
+mod store;
 mod tests;
 mod token;
 
@@ -65,6 +68,9 @@ pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
         Command::Replay(arguments) => replay::run(&arguments, terminal),
         Command::Tests(arguments) => tests::run(&arguments, terminal),
         Command::Policy(command) => policy::run(&command, terminal),
+        Command::Serve(arguments) => serve::run(&arguments, terminal),
+        Command::Github(command) => github::run(&command, terminal),
+        Command::Store(command) => store::run(&command, terminal),
         Command::Audit(command) => audit::run(&command, terminal),
         Command::Token(command) => token::run(&command, terminal),
         Command::Notify(command) => notify::run(&command, terminal),

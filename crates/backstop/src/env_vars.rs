@@ -6,5 +6,11 @@ pub const RUN_ID: &str = "BACKSTOP_RUN_ID";
 /// Where a supervised process reports to.
 pub const SOCKET: &str = "BACKSTOP_SOCKET";
 
+/// Where a token for GitHub is looked for, in this order.
+pub const GITHUB_TOKENS: [&str; 2] = ["BACKSTOP_GITHUB_TOKEN", "GITHUB_TOKEN"];
+
+/// What GitHub signs its webhooks with.
+pub const GITHUB_SECRET: &str = "BACKSTOP_GITHUB_SECRET";
+
 /// How many seconds a supervisor that says nothing is taken for alive.
 pub const LEASE_SECONDS: &str = "BACKSTOP_LEASE_SECONDS";

@@ -25,8 +25,17 @@ pub struct Opened {
 impl Opened {
     /// Opens the store that was named, else the user's own.
     pub fn new(arguments: &StoreArguments) -> Result<Self, Error> {
+        Self::on(arguments, tokio::runtime::Builder::new_current_thread())
+    }
+
+    /// The same for what serves many at once.
+    pub fn with_threads(arguments: &StoreArguments) -> Result<Self, Error> {
+        Self::on(arguments, tokio::runtime::Builder::new_multi_thread())
+    }
+
+    fn on(arguments: &StoreArguments, mut runtime: tokio::runtime::Builder) -> Result<Self, Error> {
         let location = location(arguments.store.as_deref())?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime.enable_all().build()?;
         let home = location.home().clone();
         let store = runtime.block_on(backstop_store::open(&location))?;
         Ok(Self { store, home, runtime })

@@ -116,7 +116,7 @@ pub struct AuditCheckpointArguments {
     pub store: StoreArguments,
 }
 
-fn repository(text: &str) -> Result<(String, String), String> {
+pub fn repository(text: &str) -> Result<(String, String), String> {
     match text.split_once('/') {
         Some((owner, name)) if !owner.is_empty() && !name.is_empty() && !name.contains('/') => {
             Ok((owner.to_lowercase(), name.to_lowercase()))

@@ -1,0 +1,74 @@
+//! `backstop serve`: decisions over HTTP.
+
+use std::io::Write as _;
+
+use backstop_server::{ServeError, ServeOptions, TlsFiles, serve};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::github;
+use super::operate::refuse_if_supervised;
+use crate::args::{LogForm, ServeArguments};
+use crate::error::Error;
+use crate::exit_code;
+use crate::store::Opened;
+use crate::terminal::Terminal;
+
+pub fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+    log_to_standard_error(arguments.log);
+    let opened = Opened::with_threads(&arguments.store)?;
+    refuse_if_supervised(&opened, "serve")?;
+    let options = options(arguments)?;
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    opened.wait(async {
+        // Before anybody can be told that it listens.
+        let mut end = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let running = serve(options, opened.store.clone(), opened.home.clone()).await?;
+        writeln!(terminal.out, "listening on {scheme}://{}", running.address)?;
+        terminal.out.flush()?;
+        tokio::select! {
+            _ = end.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        running.shutdown().await;
+        Ok(exit_code::OK)
+    })
+}
+
+fn options(arguments: &ServeArguments) -> Result<ServeOptions, Error> {
+    let mut options = ServeOptions::new(arguments.listen);
+    options.allowed_hosts.clone_from(&arguments.allow_host);
+    options.allowed_origins.clone_from(&arguments.allow_origin);
+    options.insecure = arguments.insecure;
+    options.tls = arguments
+        .tls_cert
+        .clone()
+        .zip(arguments.tls_key.clone())
+        .map(|(certificate, key)| TlsFiles { certificate, key });
+    if let Some(rate) = arguments.rate {
+        options.limits.requests_per_second = Some(rate);
+    }
+    options.github = github::known(&arguments.github)?;
+    Ok(options)
+}
+
+/// Lines about what the server does; `RUST_LOG` says how much.
+fn log_to_standard_error(form: LogForm) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match form {
+        LogForm::Text => log.with_ansi(false).init(),
+        LogForm::Json => log.json().init(),
+    }
+}
+
+impl From<ServeError> for Error {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Store(error) => Self::Store(error),
+            ServeError::NoToken { .. } | ServeError::NoTls { .. } => Self::Usage(error.to_string()),
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}

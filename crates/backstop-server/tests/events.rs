@@ -1,0 +1,256 @@
+//! Reports to runs, and their journals.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backstop_core::event::Event;
+use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use rstest::rstest;
+use serde_json::{Value as Json, json};
+use support::{Server, connect, read_head, request};
+
+const TWO_FAILS: &str =
+    r#"{"rule":[{"when":{"type":"consecutive_fails","count":2},"then":"stop"}]}"#;
+
+fn begin(server: &Server, policy: &str) -> String {
+    let answer = server.post("/v1/runs", &format!(r#"{{"policy":{policy}}}"#));
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json()["run_id"].as_str().unwrap().to_owned()
+}
+
+fn failed(id: &str) -> Json {
+    json!({ "type": "unit", "id": id, "status": "failed" })
+}
+
+fn journal(server: &Server, run: &str) -> Vec<Json> {
+    let page = server.get(&format!("/v1/runs/{run}/events?limit=5000")).json();
+    page["events"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_report_is_answered_with_the_decision() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let path = format!("/v1/runs/{run}/events");
+    let first = server.post(&path, &failed("a").to_string()).json();
+    assert_eq!((&first["verdict"], &first["seq"]), (&json!("continue"), &json!(2)));
+    let second = server.post(&path, &json!([failed("b")]).to_string()).json();
+    assert_eq!((&second["verdict"], &second["exit_code"]), (&json!("stop"), &json!(41)));
+    // A halted run is answered with what halted it.
+    let third = server.post(&path, &json!({ "events": [failed("c")] }).to_string()).json();
+    assert_eq!(third["reason"], "consecutive_fails");
+    let shown = server.get(&format!("/v1/runs/{run}")).json();
+    assert_eq!(shown["run_status"], "stopped");
+    assert_eq!(shown["facts"]["units"]["failed"], 3);
+}
+
+#[rstest]
+#[case("", 400)]
+#[case("[]", 400)]
+#[case("3", 400)]
+#[case("{}", 400)]
+#[case(r#"{"events":[]}"#, 400)]
+#[case(r#"{"events":{}}"#, 400)]
+#[case(r#"{"events":[],"type":"unit"}"#, 400)]
+#[case(r#"[{"type":"unit","id":"a","status":"failed"},{"type":"unit"}]"#, 400)]
+#[case(r#"{"type":"usage","input_tokens":-1}"#, 400)]
+#[case(r#"{"type":"raised","limit":"iterations","value":9}"#, 403)]
+fn what_is_no_report_is_refused_and_nothing_is_added(#[case] body: &str, #[case] status: u16) {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let answer = server.post(&format!("/v1/runs/{run}/events"), body);
+    assert_eq!(answer.status, status, "{answer:?}");
+    assert_eq!(journal(&server, &run).len(), 1);
+}
+
+#[test]
+fn the_same_report_again_gets_the_same_answer_and_adds_nothing() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let path = format!("/v1/runs/{run}/events");
+    let send = |key: &str, body: &Json| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        server.ask("POST", &path, &headers, &body.to_string())
+    };
+    // Many at once: one is taken in.
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let sent: Vec<_> = (0..8).map(|_| scope.spawn(|| send("k1", &failed("a")))).collect();
+        sent.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let bodies: BTreeSet<_> = answers.iter().map(|answer| answer.body.clone()).collect();
+    assert_eq!(bodies.len(), 1, "{answers:?}");
+    assert_eq!(journal(&server, &run).len(), 2);
+    let halting = send("k2", &failed("b")).body;
+    let after = send("k3", &failed("c")).body;
+    let length = journal(&server, &run).len();
+    assert_eq!(send("k2", &failed("b")).body, halting);
+    assert_eq!(send("k3", &failed("c")).body, after);
+    assert_eq!(journal(&server, &run).len(), length);
+    assert_eq!(send("k3", &failed("d")).status, 422);
+    assert_eq!(send(&"x".repeat(256), &failed("d")).status, 400);
+}
+
+/// Reads numbers of events from a stream until one is reached.
+fn follow(server: &Server, run: &str, after: Option<u64>, until: u64) -> Vec<u64> {
+    let last = after.map(|after| after.to_string());
+    let mut headers = vec![("accept", "text/event-stream")];
+    headers.extend(last.as_deref().map(|last| ("last-event-id", last)));
+    let mut stream = connect(server.address);
+    let path = format!("/v1/runs/{run}/events");
+    stream.write_all(request("GET", &path, &headers, "").as_bytes()).unwrap();
+    let head = read_head(&mut stream).unwrap();
+    assert!(head.contains("text/event-stream"), "{head}");
+    numbers(stream, until)
+}
+
+fn numbers(stream: TcpStream, until: u64) -> Vec<u64> {
+    let mut found = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line.unwrap();
+        if let Some(number) = line.strip_prefix("id: ") {
+            found.push(number.parse().unwrap());
+            if found.last() == Some(&until) {
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_stream_tells_everything_once_also_to_one_who_comes_back() {
+    let server = Server::start();
+    let run = begin(&server, r#"{"limits":{"iterations":50}}"#);
+    let path = format!("/v1/runs/{run}/events");
+    let total = 60;
+    std::thread::scope(|scope| {
+        let whole = scope.spawn(|| follow(&server, &run, None, total));
+        let parts = scope.spawn(|| {
+            let mut seen = follow(&server, &run, None, 20);
+            while seen.last() != Some(&total) {
+                let last = *seen.last().unwrap();
+                seen.extend(follow(&server, &run, Some(last), (last + 13).min(total)));
+            }
+            seen
+        });
+        for number in 2..=total {
+            let event = json!({ "type": "progress", "kind": "other", "note": number.to_string() });
+            assert_eq!(server.post(&path, &event.to_string()).status, 200);
+        }
+        let expected: Vec<u64> = (1..=total).collect();
+        assert_eq!(whole.join().unwrap(), expected);
+        assert_eq!(parts.join().unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_journal_is_read_page_by_page() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let path = format!("/v1/runs/{run}/events");
+    let events: Vec<_> = (0..9).map(|_| json!({ "type": "progress", "kind": "other" })).collect();
+    assert_eq!(server.post(&path, &json!(events).to_string()).status, 200);
+    let (mut seen, mut after) = (Vec::new(), 0);
+    loop {
+        let page = server.get(&format!("{path}?after={after}&limit=4")).json();
+        let events = page["events"].as_array().unwrap();
+        if events.is_empty() {
+            break;
+        }
+        seen.extend(events.iter().map(|event| event["seq"].as_u64().unwrap()));
+        after = page["last"].as_u64().unwrap();
+    }
+    assert_eq!(seen, (1..=10).collect::<Vec<_>>());
+    for query in ["limit=0", "limit=5001", "after=-1", "after=x", "more=1", "limit=1&limit=2"] {
+        assert_eq!(server.get(&format!("{path}?{query}")).status, 400, "{query}");
+    }
+}
+
+#[test]
+fn a_stream_ends_when_the_service_does() {
+    let mut server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let mut stream = connect(server.address);
+    let path = format!("/v1/runs/{run}/events");
+    stream
+        .write_all(request("GET", &path, &[("accept", "text/event-stream")], "").as_bytes())
+        .unwrap();
+    read_head(&mut stream).unwrap();
+    let begun = Instant::now();
+    server.shutdown();
+    assert!(begun.elapsed() < Duration::from_secs(9), "it was not waited for until the end");
+    // What was sent can be read, and then it is over.
+    assert_eq!(numbers(stream, u64::MAX), [1]);
+}
+
+#[test]
+fn a_store_that_fails_is_a_hold_and_never_goes_on() {
+    // However many calls go well before.
+    for call in 1..12 {
+        let failure = Failure { call, kind: FailureKind::Write, lasting: true };
+        let inner = Server::start();
+        let run = begin(&inner, TWO_FAILS);
+        let store = Arc::clone(&inner.store);
+        let failing = move |_| Arc::new(FailingStore::new(store, Some(failure))) as Arc<_>;
+        let server = Server::with(|_| {}, failing);
+        let answer = server.post(&format!("/v1/runs/{run}/events"), &failed("a").to_string());
+        assert_eq!(answer.status, 200, "{call}: {answer:?}");
+        let decision = answer.json();
+        let events = journal(&inner, &run).len();
+        if decision["verdict"] == "continue" {
+            assert_eq!(events, 2, "{call}: {decision}");
+        } else {
+            assert_eq!(decision["reason"], "policy_block", "{call}: {decision}");
+        }
+        let status = server.post(&format!("/v1/runs/{run}/stop"), "").status;
+        assert!([200, 409, 503].contains(&status), "{call}: {status}");
+    }
+}
+
+#[test]
+fn a_supervised_run_is_reached_by_its_inbox() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let id = run.parse().unwrap();
+    let holder = backstop_store::testing::sample::holder(1);
+    let leased = server.store.lease_acquire(id, &holder, Duration::from_secs(600), None);
+    let lease = server.wait(leased).unwrap();
+    let store = Arc::clone(&server.store);
+    // A supervisor that answers everything once.
+    let supervisor = server.runtime.spawn(async move {
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            for message in store.inbox_list(&lease).await.unwrap() {
+                let letter: Json = serde_json::from_str(&message.body).unwrap();
+                seen.push(letter["request"].clone());
+                let answer = json!({ "verdict": "continue", "message": "", "seq": seen.len() });
+                store.inbox_answer(message.number, &answer.to_string()).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        seen
+    });
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let path = format!("/v1/runs/{run}/events");
+    let body = json!([failed("a"), failed("b")]).to_string();
+    let first = server.ask("POST", &path, &headers, &body);
+    assert_eq!(first.json()["seq"], 2, "{first:?}");
+    let again = server.ask("POST", &path, &headers, &body);
+    assert_eq!(again.body, first.body);
+    let stopped = server.post(&format!("/v1/runs/{run}/stop"), r#"{"now":true,"by":"ann"}"#);
+    assert_eq!(stopped.json()["supervised"], true, "{stopped:?}");
+    let seen = server.wait(supervisor).unwrap();
+    assert_eq!(seen[2], json!({ "do": "stop", "now": true, "by": "ann" }));
+    let event = Event::from_json(seen[0]["event"].to_string().as_bytes()).unwrap();
+    assert_eq!(event.kind.type_name(), "unit");
+    // What only a supervisor observes is not taken.
+    let observed = server.post(&path, r#"{"type":"iteration_finished","exit_code":0}"#);
+    assert_eq!(observed.status, 403, "{observed:?}");
+}

@@ -1,0 +1,124 @@
+//! Nobody can take more than their share.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod support;
+
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use support::{Server, connect, read_answer, read_head, request};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+fn with_limits(change: impl FnOnce(&mut backstop_server::Limits)) -> Server {
+    Server::with(|options| change(&mut options.limits), |store| store)
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_whether_it_says_so_or_not() {
+    let server = with_limits(|limits| limits.body_bytes = 1_000);
+    let large = format!(r#"{{"facts":{{"failure_class":"{}"}}}}"#, "x".repeat(2_000));
+    let answer = server.post("/v1/decide", &large);
+    assert_eq!((answer.status, answer.code().as_str()), (413, "TOO_LARGE"));
+    let chunked = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    let headers = [JSON, ("transfer-encoding", "chunked")];
+    assert_eq!(server.ask("POST", "/v1/decide", &headers, &chunked).status, 413);
+    assert_eq!(server.post("/v1/decide", "{}").status, 200);
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let server = with_limits(|limits| limits.body_time = Duration::from_millis(100));
+    let mut stream = connect(server.address);
+    let headers = [JSON, ("content-length", "100")];
+    stream.write_all(request("POST", "/v1/decide", &headers, "{").as_bytes()).unwrap();
+    assert_eq!(read_answer(&mut stream).unwrap().status, 408);
+}
+
+#[test]
+fn a_head_that_does_not_come_is_not_waited_for() {
+    let server = with_limits(|limits| limits.header_time = Duration::from_millis(100));
+    let mut stream = connect(server.address);
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: local").unwrap();
+    let mut rest = Vec::new();
+    // It ends, with an answer or without one.
+    stream.read_to_end(&mut rest).unwrap();
+    assert!(!rest.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&rest));
+    assert_eq!(server.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_head_that_is_too_large_is_refused() {
+    let server = Server::start();
+    let long = "x".repeat(100_000);
+    assert_eq!(server.ask("GET", "/healthz", &[("x-long", &long)], "").status, 431);
+    let many: Vec<_> = (0..200).map(|_| ("x-many", "1")).collect();
+    assert_eq!(server.ask("GET", "/healthz", &many, "").status, 431);
+}
+
+#[test]
+fn who_asks_too_often_is_told_when_to_come_back() {
+    let server = with_limits(|limits| limits.requests_per_second = NonZeroU32::new(3));
+    let answers: Vec<_> = (0..20).map(|_| server.get("/v1/reasons")).collect();
+    let refused = answers.iter().find(|answer| answer.status == 429).expect("a refusal");
+    assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
+    assert_eq!(answers[0].status, 200);
+    // Whether it is alive may be asked at any time.
+    assert_eq!(server.get("/healthz").status, 200);
+}
+
+#[test]
+fn more_requests_than_can_be_worked_on_are_refused() {
+    let server = with_limits(|limits| {
+        limits.requests = 1;
+        limits.body_time = Duration::from_secs(60);
+    });
+    // This one is worked on until its body has come.
+    let mut slow = connect(server.address);
+    let headers = [JSON, ("content-length", "2")];
+    slow.write_all(request("POST", "/v1/decide", &headers, "{").as_bytes()).unwrap();
+    let begun = std::time::Instant::now();
+    let refused = loop {
+        let answer = server.get("/v1/reasons");
+        if answer.status == 503 {
+            break answer;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "nobody is turned away");
+    };
+    assert!(refused.header("retry-after").is_some());
+    slow.write_all(b"}").unwrap();
+    assert_eq!(read_answer(&mut slow).unwrap().status, 200);
+    assert_eq!(server.get("/v1/reasons").status, 200);
+}
+
+#[test]
+fn more_streams_than_there_is_room_for_are_refused() {
+    let server = with_limits(|limits| limits.live_streams = 1);
+    let run = server.post("/v1/runs", "").json()["run_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/runs/{run}/events");
+    let headers = [("accept", "text/event-stream")];
+    let mut first = connect(server.address);
+    first.write_all(request("GET", &path, &headers, "").as_bytes()).unwrap();
+    assert!(read_head(&mut first).unwrap().starts_with("HTTP/1.1 200"));
+    assert_eq!(server.ask("GET", &path, &headers, "").status, 503);
+    drop(first);
+    let begun = std::time::Instant::now();
+    loop {
+        let mut next = connect(server.address);
+        next.write_all(request("GET", &path, &headers, "").as_bytes()).unwrap();
+        if read_head(&mut next).unwrap().starts_with("HTTP/1.1 200") {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "the place stays taken");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_compressed_body_is_not_unpacked() {
+    let server = Server::start();
+    let headers = [JSON, ("content-encoding", "gzip")];
+    assert_eq!(server.ask("POST", "/v1/decide", &headers, "{}").status, 415);
+}

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod decide;
+pub(crate) mod difference;
 pub(crate) mod events;
 pub(crate) mod live;
 pub(crate) mod operate;

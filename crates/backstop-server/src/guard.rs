@@ -70,7 +70,7 @@ async fn admit(
                 let problem = Problem::store(&error);
                 let Some(answer) = route.when_store_fails else { return Err(problem) };
                 service.metrics.store_failed();
-                return Ok(answer(service));
+                return Ok(answer(service, &parts));
             }
         }
     }

@@ -11,9 +11,13 @@ mod question;
 mod route;
 
 pub use audited::answer;
+use audited::held;
 pub use deciding::{NotMadeAgain, remake};
 pub use lawbook::{Lawbook, Lawbooks};
-pub use question::{Asker, Facts, Question, Repository, SignalSource, new_request_id};
+pub use question::{Facts, NAMELESS, Question, Repository, SignalSource, new_request_id};
+
+pub(crate) use question::actor;
 pub use route::stop_decision;
 
 pub(crate) use parameters::request_id_of;
+pub(crate) use route::hold_for_store;

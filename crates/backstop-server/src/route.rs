@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::MethodRouter;
@@ -30,7 +31,7 @@ pub struct Route {
     pub refusals: Vec<(StatusCode, &'static str)>,
     pub(crate) handler: fn() -> MethodRouter<Arc<Service>>,
     /// The answer where it can't be told who asks. None: that the store can't be used.
-    pub(crate) when_store_fails: Option<fn(&Service) -> Response>,
+    pub(crate) when_store_fails: Option<fn(&Service, &Parts) -> Response>,
 }
 
 /// What a caller must have.
@@ -238,7 +239,7 @@ impl Route {
     }
 
     #[must_use]
-    pub fn when_store_fails(mut self, answer: fn(&Service) -> Response) -> Self {
+    pub fn when_store_fails(mut self, answer: fn(&Service, &Parts) -> Response) -> Self {
         self.when_store_fails = Some(answer);
         self
     }

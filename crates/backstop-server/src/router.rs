@@ -1,6 +1,8 @@
 //! The one table of routes. The router, the check of scopes, the OpenAPI document and the tests of
 //! both come from it.
 
+mod github;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -27,6 +29,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(of_switch());
     routes.extend(of_policies());
     routes.extend(of_records());
+    routes.extend(github::routes());
     routes
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use backstop_core::decision::Decision;
@@ -95,7 +96,7 @@ pub(crate) async fn decide(
 }
 
 /// The answer where not even the caller can be told.
-pub(crate) fn hold_for_store(service: &Service) -> Response {
+pub(crate) fn hold_for_store(service: &Service, _: &Parts) -> Response {
     blocked(service, STORE_FAILED.to_owned(), String::new(), service.now())
 }
 

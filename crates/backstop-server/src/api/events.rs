@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use backstop_core::document::sha256_hex;
@@ -80,14 +81,18 @@ pub(crate) async fn report(
         Err(Refused::Store(error)) => {
             tracing::error!(%error, run = name, "a report is held: the store failed");
             service.metrics.store_failed();
-            Ok(hold_for_store(&service))
+            Ok(held(&service))
         }
         Err(Refused::Problem(problem)) => Err(problem),
     }
 }
 
 /// The answer where the store fails: a hold that says that nothing was taken in.
-pub(crate) fn hold_for_store(service: &Service) -> Response {
+pub(crate) fn hold_for_store(service: &Service, _: &Parts) -> Response {
+    held(service)
+}
+
+fn held(service: &Service) -> Response {
     let message = "Held: the store can't be used, and nothing was taken in; report it again";
     let decision = hold(service, message.to_owned(), String::new(), service.now());
     let mut object = serde_json::json!(decision);

@@ -31,7 +31,7 @@ use crate::service::Service;
 pub(crate) struct PolicyHash(pub(crate) String);
 
 impl PolicyHash {
-    fn new(text: &str) -> Option<Self> {
+    pub(crate) fn new(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("sha256:")?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (digits.len() == 64 && digits.bytes().all(is_digit)).then(|| Self(text.to_owned()))

@@ -15,8 +15,9 @@ use super::acting::MOST_ATTEMPTS;
 use super::api::{Job, WorkflowRun};
 use super::client::{Client, ClientError};
 use super::failures::{Case, asked, looked_at, remember};
+use crate::access::Caller;
 use crate::problem::Problem;
-use crate::rerun::{self, Asker, Repository, new_request_id};
+use crate::rerun::{self, Repository, actor, new_request_id};
 use crate::service::Service;
 
 /// What is to be run again.
@@ -150,7 +151,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 pub async fn rerun_route(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
-    asker: Option<Extension<Asker>>,
+    caller: Option<Extension<Caller>>,
     body: Bytes,
 ) -> Response {
     let header = rerun::request_id_of(None, &headers).ok().flatten();
@@ -162,8 +163,7 @@ pub async fn rerun_route(
         }
         Ok(mut request) => {
             let id = request.request_id.get_or_insert_with(|| request_id.clone()).clone();
-            let actor =
-                asker.map_or_else(|| Asker::NAMELESS.to_owned(), |Extension(Asker(name))| name);
+            let actor = actor(caller.as_deref());
             let own = Arc::clone(&service);
             // On a task of its own: a client that goes away must not leave half of it undone.
             let working = tokio::spawn(async move {

@@ -40,6 +40,15 @@ pub async fn answer(service: &Service, mut question: Question) -> Answer {
     record(service, &question, lawbook.as_deref(), blocked).await
 }
 
+/// The answer to a question that can't be looked at, since the store can't be used.
+pub(super) fn held(service: &Service, question: &Question) -> Answer {
+    let cause = "the store can't be used";
+    let blocked = Some(Block::by_fault("it can't be told who asks", &cause));
+    let at = to_the_microsecond(service.now());
+    let evidence = Evidence { blocked, ..Evidence::new(question, at, None) };
+    deciding::answer(None, &evidence, deciding::request(question, evidence.deployment_env))
+}
+
 async fn record(
     service: &Service,
     question: &Question,

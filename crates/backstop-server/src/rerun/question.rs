@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::access::Caller;
 use backstop_core::time::Timestamp;
 use backstop_runner::chance;
 use backstop_store::{PolicyScope, PullRequest};
@@ -81,13 +82,12 @@ impl fmt::Display for Repository {
     }
 }
 
-/// Who sent a request, as whoever checked it left it in the request's extensions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asker(pub String);
+/// What the audit calls somebody who needed no name.
+pub const NAMELESS: &str = "local";
 
-impl Asker {
-    /// What the audit calls somebody who needed no name.
-    pub const NAMELESS: &'static str = "anonymous";
+/// What the audit calls who asks.
+pub(crate) fn actor(caller: Option<&Caller>) -> String {
+    caller.map_or(NAMELESS, Caller::name).to_owned()
 }
 
 /// A name for a request that came without one.

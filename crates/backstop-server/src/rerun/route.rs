@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use backstop_core::rerun::Answer;
 
 use super::parameters::{question, request_id_of};
-use super::question::{Asker, Question, new_request_id};
+use super::question::{NAMELESS, Question, actor, new_request_id};
+use crate::access::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -20,7 +22,7 @@ pub async fn stop_decision(
     path: Result<Path<String>, PathRejection>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
     headers: HeaderMap,
-    asker: Option<Extension<Asker>>,
+    caller: Option<Extension<Caller>>,
 ) -> Response {
     let query = match query {
         Ok(Query(query)) => query,
@@ -35,11 +37,26 @@ pub async fn stop_decision(
         Ok(id) => id.unwrap_or_else(new_request_id),
         Err(problem) => return echoing(&new_request_id(), *problem),
     };
-    let actor = asker.map_or_else(|| Asker::NAMELESS.to_owned(), |Extension(Asker(name))| name);
+    let actor = actor(caller.as_deref());
     // A path that is no text is no number either.
     let pr_number = path.map(|Path(text)| text).unwrap_or_default();
     match question(&pr_number, &query, request_id.clone(), actor) {
         Ok(question) => answered(&service, question).await,
+        Err(problem) => echoing(&request_id, *problem),
+    }
+}
+
+/// The answer where it can't even be told who asks: nobody may go on.
+pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
+    let pr_number = parts.uri.path().split('/').nth(4).unwrap_or_default();
+    let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+    let query = query.map(|Query(query)| query).unwrap_or_default();
+    let given = query.iter().find(|(name, _)| name == "requestId").map(|(_, id)| id.as_str());
+    let request_id = request_id_of(given, &parts.headers).ok().flatten();
+    let request_id = request_id.unwrap_or_else(new_request_id);
+    let nobody = NAMELESS.to_owned();
+    match question(pr_number, &query, request_id.clone(), nobody) {
+        Ok(question) => echoing(&request_id, Json(super::held(service, &question))),
         Err(problem) => echoing(&request_id, *problem),
     }
 }

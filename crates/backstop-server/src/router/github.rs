@@ -1,0 +1,117 @@
+//! The routes about pull requests.
+
+use axum::http::Method;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde_json::{Value as Json, json};
+
+use super::{OPERATE, READ, REPORT, text};
+use crate::api::difference;
+use crate::github;
+use crate::rerun;
+use crate::route::{Needs, Route};
+use crate::schemas;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![stop_decision(), guarded_rerun(), webhook(), difference()]
+}
+
+fn stop_decision() -> Route {
+    let count = || json!({ "type": "integer", "minimum": 0, "maximum": LARGEST });
+    let number = || json!({ "type": "integer", "minimum": 1, "maximum": LARGEST });
+    let time = || json!({ "type": "string", "format": "date-time" });
+    Route::new(
+        Method::GET,
+        "/api/github/prs/{prNumber}/checks/stop-decision",
+        "decideRerun",
+        REPORT,
+        || get(rerun::stop_decision),
+    )
+    .says("Whether failed jobs of a pull request may be run again.")
+    .path_name("prNumber", "The pull request.", number())
+    .required_query("owner", "Who owns the repository.", name(39))
+    .required_query("repo", "The repository.", name(100))
+    .required_query("currentJobAttempts", "How often the job was run again.", count())
+    .required_query("totalPrAttempts", "How often jobs of the pull request were.", count())
+    .query("runId", "The workflow run.", number())
+    .query("failureClass", "What kind of failure it is.", text(200))
+    .query("lastChangedAt", "When something about it changed last.", time())
+    .query("firstFailureAt", "When it failed first.", time())
+    .query(
+        "previousFailureSignals",
+        "What earlier failures looked like, with commas between; those that are remembered count \
+         if this is left out.",
+        json!({ "type": "string", "maxLength": 8_192 }),
+    )
+    .query("requestId", "What the request is called in the answer and in the audit.", header_text())
+    .answers::<schemas::RerunAnswer>(
+        200,
+        "The decision, which is on record. Where it can't be made or recorded it is HOLD.",
+    )
+    .when_store_fails(rerun::hold_for_store)
+}
+
+fn guarded_rerun() -> Route {
+    Route::new(Method::POST, "/v1/github/rerun", "rerunJobs", OPERATE, || post(github::rerun_route))
+        .says("Runs jobs of a pull request again, if the decision allows it.")
+        .takes::<Rerun>()
+        .answers::<schemas::Object>(
+            200,
+            "The decision, with what became of it under `decision`, and of each job.",
+        )
+        .refuses(502, "GitHub can't be asked.")
+}
+
+fn webhook() -> Route {
+    Route::new(Method::POST, "/webhooks/github", "hearGithub", Needs::Nothing, || {
+        post(github::receive)
+    })
+    .says("Takes what GitHub tells of runs, jobs and checks.")
+    .takes::<schemas::Object>()
+    .answers::<schemas::Object>(200, "It was taken before, or is a greeting.")
+    .answers::<schemas::Object>(202, "It is taken.")
+    .refuses(401, "It is not signed with the secret that both sides know.")
+    .refuses(503, "This service has no secret to check it by, or can't remember it.")
+}
+
+fn difference() -> Route {
+    let hash = schemas::policy_hash;
+    Route::new(Method::GET, "/v1/policies/diff", "comparePolicies", READ, || {
+        get(difference::compare)
+    })
+    .says("What differs between two policies, in words.")
+    .required_query("from", "The hash of the one.", hash())
+    .required_query("to", "The hash of the other.", hash())
+    .answers::<difference::Difference>(200, "Each difference in a sentence.")
+    .refuses(404, "There is no policy with this hash.")
+}
+
+/// What may be run again; `github::RerunRequest` reads it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Rerun {
+    #[schemars(length(min = 1, max = 39))]
+    owner: String,
+    #[schemars(length(min = 1, max = 100))]
+    repo: String,
+    #[schemars(range(min = 1))]
+    pr_number: u64,
+    #[schemars(range(min = 1))]
+    run_id: Option<u64>,
+    #[schemars(extend("enum" = ["FAILED_ONLY", "ALL_JOBS"]))]
+    mode: String,
+    #[schemars(range(min = 1, max = 5), default)]
+    max_attempts: Option<u64>,
+    request_id: Option<String>,
+}
+
+fn name(longest: u32) -> Json {
+    json!({ "type": "string", "minLength": 1, "maxLength": longest, "pattern": "^[A-Za-z0-9._-]+$" })
+}
+
+fn header_text() -> Json {
+    json!({ "type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$" })
+}
+
+const LARGEST: u64 = (1 << 53) - 1;

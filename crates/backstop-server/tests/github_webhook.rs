@@ -35,8 +35,8 @@ fn failed_run(id: u64, attempt: u64) -> String {
 
 async fn signals(test: &TestService) -> Vec<(String, String)> {
     let of = PullRequest::new("acme", "shop", 7);
-    let list = test.store.signal_list(&of, None, 100).await.unwrap();
-    list.into_iter().map(|one| (one.job, one.class.unwrap())).collect()
+    let list = test.store.signal_list(&of, None, 100).await.expect("the store can be read");
+    list.into_iter().map(|one| (one.job, one.class.expect("a class"))).collect()
 }
 
 #[rstest]

@@ -285,6 +285,6 @@ fn assert_held(reply: &stand_in::Reply, why: &str) {
         (&answer["decision"], &answer["reasonCode"], &answer["recommendedNextStep"]),
         (&json!("HOLD"), &json!("LAWBOOK_BLOCK"), &json!("MANUAL_REVIEW")),
     );
-    let told = answer["reasons"][0].as_str().unwrap();
+    let told = answer["reasons"][0].as_str().expect("a reason");
     assert!(told.contains(why), "{told}");
 }

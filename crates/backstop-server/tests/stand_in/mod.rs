@@ -1,6 +1,9 @@
 //! A decision service over a real database, asked without a socket.
 
+#![expect(clippy::unwrap_used, reason = "what a test can't set up it must not pass")]
 #![expect(dead_code, reason = "each test program uses its own part")]
+
+pub mod github;
 
 use std::sync::Arc;
 
@@ -10,12 +13,15 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use backstop_core::document::{Syntax, canonical_json};
 use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
+use backstop_server::github::{Github, WebhookSecret, receive, rerun_route};
 use backstop_server::rerun;
 use backstop_server::service::Service;
 use backstop_store::audit::{AuditFilter, AuditRow};
 use backstop_store::{Activation, Home, PolicyScope, SqliteStore, Store, StoredPolicy};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use http_body_util::BodyExt as _;
 use serde_json::Value as Json;
+use sha2::Sha256;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
@@ -49,15 +55,30 @@ impl TestService {
 
     /// A service on what is made of the store; tests look at the store itself.
     pub async fn with(wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
+        Self::knowing(Github::default(), wrap).await
+    }
+
+    /// A service that knows a stand-in for GitHub.
+    pub async fn beside(github: &github::StandIn) -> Self {
+        let secret = WebhookSecret::new(SECRET);
+        Self::knowing(Github { secret, client: Some(github.client()) }, |store| store).await
+    }
+
+    pub async fn knowing(
+        github: Github,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::new(folder.path());
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home).await.unwrap());
-        let service = Service::start(wrap(Arc::clone(&store)), home);
+        let service = Service::start_with(wrap(Arc::clone(&store)), home, github);
         let router = Router::new()
             .route(
                 "/api/github/prs/{prNumber}/checks/stop-decision",
                 axum::routing::get(rerun::stop_decision),
             )
+            .route("/webhooks/github", axum::routing::post(receive))
+            .route("/v1/github/rerun", axum::routing::post(rerun_route))
             .with_state(Arc::clone(&service));
         Self { service, store, router, folder }
     }
@@ -77,6 +98,15 @@ impl TestService {
     pub async fn ask(&self, more: &str) -> Reply {
         self.get(&format!("/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop&{more}"))
             .await
+    }
+
+    /// Delivers a body as GitHub does.
+    pub async fn deliver(&self, event: &str, id: &str, body: &str) -> Reply {
+        self.send(delivery(event, id, body, &sign(SECRET, body))).await
+    }
+
+    pub async fn post(&self, path: &str, body: &str) -> Reply {
+        self.send(Request::post(path).body(Body::from(body.to_owned())).unwrap()).await
     }
 
     pub async fn put_in_force(&self, scope: &str, document: &str, syntax: Syntax) -> Policy {
@@ -110,4 +140,23 @@ impl TestService {
         let filter = AuditFilter { limit: 1_000, ..AuditFilter::default() };
         self.store.audit_list(&filter).await.unwrap()
     }
+}
+
+pub const SECRET: &str = "It's a Secret to Everybody";
+
+pub fn delivery(event: &str, id: &str, body: &str, signature: &str) -> Request<Body> {
+    Request::post("/webhooks/github")
+        .header("x-github-event", event)
+        .header("x-github-delivery", id)
+        .header("x-hub-signature-256", signature)
+        .body(Body::from(body.to_owned()))
+        .unwrap()
+}
+
+pub fn sign(secret: &str, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    let digest = mac.finalize().into_bytes();
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={hex}")
 }

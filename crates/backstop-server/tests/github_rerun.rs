@@ -1,0 +1,203 @@
+//! The guarded re-run: nothing is touched before the decision allows it and is on record.
+
+mod stand_in;
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use backstop_server::github::Github;
+use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use rstest::rstest;
+use serde_json::{Value as Json, json};
+use stand_in::TestService;
+use stand_in::github::{HEAD, StandIn};
+
+fn body(more: &Json) -> String {
+    let mut body = json!({"owner": "acme", "repo": "shop", "prNumber": 7, "mode": "FAILED_ONLY"});
+    for (key, value) in more.as_object().expect("an object") {
+        body[key] = value.clone();
+    }
+    body.to_string()
+}
+
+async fn asked(test: &TestService, more: Json) -> Json {
+    let reply = test.post("/v1/github/rerun", &body(&more)).await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text);
+    assert_eq!(reply.headers["x-request-id"], reply.word("requestId").as_str());
+    reply.json()
+}
+
+#[tokio::test]
+async fn failed_jobs_are_run_again() {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET"), ("build", "success", "")]);
+    let test = TestService::beside(&github).await;
+    let answer = asked(&test, json!({"runId": 40, "requestId": "r-9"})).await;
+    assert_eq!(
+        (&answer["decision"], &answer["stopDecision"]),
+        (&json!("RERUN_TRIGGERED"), &json!("CONTINUE"))
+    );
+    assert_eq!(
+        answer["jobs"],
+        json!([
+            {"jobName": "build", "priorConclusion": "success", "action": "SKIP", "attemptNumber": 1, "reasonCode": "NOT_FAILED"},
+            {"jobName": "unit", "priorConclusion": "failure", "action": "RERUN", "attemptNumber": 1, "reasonCode": null},
+        ])
+    );
+    let metadata = &answer["metadata"];
+    assert_eq!(
+        (
+            &metadata["totalJobs"],
+            &metadata["rerunJobs"],
+            &metadata["blockedJobs"],
+            &metadata["skippedJobs"]
+        ),
+        (&json!(2), &json!(1), &json!(0), &json!(1)),
+    );
+    assert!(metadata["evaluatedAt"].is_string());
+    assert_eq!(answer["target"], json!({"prNumber": 7, "runId": 40}));
+    assert_eq!(github.orders(), ["POST /repos/acme/shop/actions/runs/40/rerun-failed-jobs"]);
+    let rows = test.audit().await;
+    assert_eq!(
+        (rows.len(), rows[0].row.decision.as_str(), rows[0].row.request_id.as_str()),
+        (1, "CONTINUE", "r-9")
+    );
+    // It runs now, so there is nothing to do.
+    let answer = asked(&test, json!({"runId": 40})).await;
+    assert_eq!(
+        (&answer["decision"], &answer["jobs"][1]["reasonCode"]),
+        (&json!("NOOP"), &json!("RUN_IN_PROGRESS"))
+    );
+    assert_eq!(github.orders().len(), 1);
+}
+
+#[rstest]
+#[case::class(1, "error[E0308]: no", "NON_RETRIABLE")]
+#[case::attempts(3, "ECONNRESET", "MAX_ATTEMPTS")]
+#[tokio::test]
+async fn a_hold_touches_no_job(#[case] attempt: u64, #[case] log: &str, #[case] reason: &str) {
+    let github = StandIn::start().await;
+    github.add_run(40, attempt, &[("unit", "failure", log), ("build", "success", "")]);
+    let test = TestService::beside(&github).await;
+    for mode in ["FAILED_ONLY", "ALL_JOBS"] {
+        let answer = asked(&test, json!({"mode": mode, "maxAttempts": 5})).await;
+        assert_eq!(
+            (&answer["decision"], &answer["stopDecision"]),
+            (&json!("BLOCKED"), &json!("HOLD"))
+        );
+        assert_eq!(
+            (&answer["reasonCode"], &answer["jobs"][1]["reasonCode"]),
+            (&json!(reason), &json!(reason))
+        );
+        assert_eq!(answer["jobs"][1]["action"], "BLOCKED");
+    }
+    assert_eq!(github.orders(), Vec::<String>::new());
+    assert_eq!(test.audit().await.len(), 2);
+}
+
+#[tokio::test]
+async fn nothing_failed_is_nothing_to_do() {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "success", "")]);
+    let test = TestService::beside(&github).await;
+    assert_eq!(asked(&test, json!({})).await["decision"], "NOOP");
+    assert_eq!(asked(&test, json!({"mode": "ALL_JOBS"})).await["decision"], "RERUN_TRIGGERED");
+    assert_eq!(github.orders(), ["POST /repos/acme/shop/actions/runs/40/rerun"]);
+}
+
+#[tokio::test]
+async fn the_cap_of_the_request_counts_too() {
+    let github = StandIn::start().await;
+    github.add_run(40, 2, &[("unit", "failure", "ECONNRESET")]);
+    github.add_run(41, 1, &[("other", "failure", "ETIMEDOUT")]);
+    let test = TestService::beside(&github).await;
+    let answer = asked(&test, json!({"maxAttempts": 1})).await;
+    assert_eq!(answer["decision"], "RERUN_TRIGGERED");
+    assert_eq!(
+        answer["evidence"]["attemptCounts"],
+        json!({"currentJobAttempts": 1, "totalPrAttempts": 1})
+    );
+    assert_eq!(
+        (&answer["jobs"][0]["action"], &answer["jobs"][1]["action"]),
+        (&json!("RERUN"), &json!("BLOCKED"))
+    );
+    assert_eq!(answer["jobs"][1]["reasonCode"], "MAX_ATTEMPTS");
+    assert_eq!(github.orders(), ["POST /repos/acme/shop/actions/runs/41/rerun-failed-jobs"]);
+}
+
+#[rstest]
+#[case(json!({"mode": "SOME"}), "SOME")]
+#[case(json!({"maxAttempts": 0}), "maxAttempts")]
+#[case(json!({"maxAttempts": 6}), "maxAttempts")]
+#[case(json!({"prNumber": 0}), "prNumber")]
+#[case(json!({"prNumber": -1}), "prNumber")]
+#[case(json!({"runId": 0}), "runId")]
+#[case(json!({"owner": "../x"}), "owner")]
+#[case(json!({"repo": ""}), "repo")]
+#[case(json!({"requestId": "a b"}), "requestId")]
+#[case(json!({"force": true}), "force")]
+#[case(json!({"runId": 66}), "runId")]
+#[tokio::test]
+async fn what_is_wrong_is_named_and_touches_nothing(#[case] more: Json, #[case] named: &str) {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    github.add_run(66, 1, &[("unit", "failure", "ECONNRESET")]);
+    if let Some(run) = github.world().runs.get_mut(&66) {
+        run["head_sha"] = HEAD.replace('3', "4").into();
+        run["pull_requests"] = json!([]);
+    }
+    let test = TestService::beside(&github).await;
+    let reply = test.post("/v1/github/rerun", &body(&more)).await;
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{}", reply.text);
+    let told = reply.word("error");
+    assert!(told.contains(named) || named == "prNumber" && told.contains("-1"), "{told}");
+    assert!(reply.headers.contains_key("x-request-id"));
+    assert!(github.orders().is_empty() && test.audit().await.is_empty());
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_run_again() {
+    let test = TestService::start().await;
+    let reply = test.post("/v1/github/rerun", &body(&json!({}))).await;
+    assert_eq!(
+        (reply.status, reply.word("code").as_str()),
+        (StatusCode::SERVICE_UNAVAILABLE, "NO_GITHUB_TOKEN")
+    );
+}
+
+/// Whichever call of the store fails, no job is touched without a decision on record.
+#[rstest]
+#[tokio::test]
+async fn a_store_that_fails_lets_nothing_run_unrecorded(
+    #[values(1, 2, 3, 4, 5, 6, 7)] call: u64,
+    #[values(true, false)] lasting: bool,
+) {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    let failure = Some(Failure { call, kind: FailureKind::Write, lasting });
+    let known = Github { secret: None, client: Some(github.client()) };
+    let test =
+        TestService::knowing(known, |store| Arc::new(FailingStore::new(store, failure))).await;
+    let reply = test.post("/v1/github/rerun", &body(&json!({"runId": 40}))).await;
+    if reply.word("decision") == "RERUN_TRIGGERED" {
+        // What failed was asked for once more.
+        assert!(!lasting, "{}", reply.text);
+        assert_eq!(test.audit().await[0].row.decision, "CONTINUE");
+        return;
+    }
+    let held = reply.word("decision") == "BLOCKED" && reply.word("reasonCode") == "LAWBOOK_BLOCK";
+    assert!(held || reply.status == StatusCode::SERVICE_UNAVAILABLE, "{}", reply.text);
+    assert_eq!(github.orders(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_github_refuses_is_told() {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    let reply = test.post("/v1/github/rerun", &body(&json!({"runId": 12345}))).await;
+    assert_eq!(
+        (reply.status, reply.word("code").as_str()),
+        (StatusCode::BAD_GATEWAY, "GITHUB_FAULT")
+    );
+    assert!(reply.word("error").contains("404"), "{}", reply.text);
+}

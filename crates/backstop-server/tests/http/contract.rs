@@ -2,15 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::Server;
 use backstop_server::openapi;
 use backstop_server::router::routes;
 use backstop_store::access::Scope;
 use serde_json::{Map, Value as Json, json};
-use support::Server;
 
 #[test]
 fn the_document_is_whole() {

@@ -2,18 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use crate::support::{Server, connect, read_answer, request};
 use backstop_core::id::RunId;
 use backstop_runner::view::Seen;
 use backstop_store::audit::{JsonText, NewAuditRow};
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use serde_json::{Value as Json, json};
-use support::{Server, connect, read_answer, request};
 
 const ASKING: &str = r#"{"rule":[{"when":{"type":"consecutive_fails","count":1},"then":"hold","reason":"stalled"}]}"#;
 

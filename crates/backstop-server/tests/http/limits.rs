@@ -1,12 +1,10 @@
 //! Nobody can take more than their share.
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use support::{Server, connect, read_answer, read_head, request};
+use crate::support::{Server, connect, read_answer, read_head, request};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 

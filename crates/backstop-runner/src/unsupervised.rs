@@ -192,13 +192,13 @@ pub async fn report(
     };
     outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
     telling::tell(store, run, &mut outcome).await;
-    Ok(Reported::Now(outcome))
+    Ok(Reported::Now(Box::new(outcome)))
 }
 
 /// What became of a report that may have come before.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reported {
-    Now(Outcome),
+    Now(Box<Outcome>),
     /// It was taken in before, and this was answered.
     Before(Answer),
 }

@@ -69,8 +69,11 @@ pub(crate) struct Access {
     any_token: AtomicBool,
     /// When it was last found that there are none. Both locks are held for a moment only.
     none_seen: Mutex<Option<Instant>>,
-    known: Mutex<HashMap<[u8; 32], (Arc<TokenRecord>, Instant)>>,
+    known: Mutex<HashMap<[u8; 32], Known>>,
 }
+
+/// A token, and when it was looked up.
+type Known = (Arc<TokenRecord>, Instant);
 
 impl Access {
     pub(crate) fn new(store: Arc<dyn Store>, is_loopback: bool) -> Self {

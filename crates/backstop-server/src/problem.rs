@@ -9,7 +9,13 @@ use serde::Serialize;
 
 /// A refusal, or a fault of ours.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Problem {
+#[serde(transparent)]
+// In a box, since what goes well should not have to carry the room for what does not.
+pub struct Problem(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+struct Details {
     /// Always `about:blank`: the status and the code say what kind it is.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -38,7 +44,7 @@ pub struct Problem {
 impl Problem {
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self {
+        Self(Box::new(Details {
             kind: "about:blank",
             status,
             title: status.canonical_reason().unwrap_or("Error"),
@@ -48,15 +54,12 @@ impl Problem {
             field: None,
             findings: Vec::new(),
             retry_after: None,
-        }
+        }))
     }
 
     /// A parameter or field that is there and can't be taken.
     pub fn invalid(field: &str, detail: impl Into<String>) -> Self {
-        Self {
-            field: Some(field.to_owned()),
-            ..Self::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", detail)
-        }
+        Self::unreadable(detail).about(field)
     }
 
     /// A request that can't be read at all.
@@ -106,34 +109,34 @@ impl Problem {
     /// Names the parameter or field that is wrong.
     #[must_use]
     pub fn about(mut self, field: &str) -> Self {
-        self.field = Some(field.to_owned());
+        self.0.field = Some(field.to_owned());
         self
     }
 
     /// Lists every single thing that is wrong.
     #[must_use]
     pub fn listing(mut self, findings: Vec<String>) -> Self {
-        self.findings = findings;
+        self.0.findings = findings;
         self
     }
 
     /// Says when to try again, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.retry_after = Some(seconds);
+        self.0.retry_after = Some(seconds);
         self
     }
 
     pub fn status(&self) -> StatusCode {
-        self.status
+        self.0.status
     }
 
     pub fn code(&self) -> &'static str {
-        self.code
+        self.0.code
     }
 
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 }
 
@@ -151,8 +154,8 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, retry_after) = (self.status, self.retry_after);
-        let is_of_store = self.code == STORE_CODE;
+        let (status, retry_after) = (self.0.status, self.0.retry_after);
+        let is_of_store = self.0.code == STORE_CODE;
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_TYPE));

@@ -186,6 +186,35 @@ fn a_raised_total_lets_a_stopped_run_go_on() {
 }
 
 #[test]
+fn a_report_with_a_key_counts_once() {
+    let fixture = Fixture::new(TWO_FAILS);
+    let report = |key: &str, ids: &[&str]| {
+        let line = |id: &&str| format!(r#"{{"type":"unit","id":"{id}","status":"failed"}}"#);
+        let lines: Vec<_> = ids.iter().map(line).collect();
+        let events = lines.iter().map(|line| Event::from_json(line.as_bytes()).unwrap()).collect();
+        let key = ReportKey { key: key.to_owned(), digest: lines.join("") };
+        let reported = report(&*fixture.store, &fixture.home, fixture.run, events, Some(key));
+        fixture.runtime.block_on(reported)
+    };
+    let taken = |key: &str, ids: &[&str]| match report(key, ids).unwrap() {
+        Reported::Now(outcome) => outcome.answer,
+        Reported::Before(answer) => panic!("{answer:?}"),
+    };
+    let first = taken("1", &["a"]);
+    let halting = taken("2", &["b", "c"]);
+    assert_eq!((first.verdict(), halting.verdict()), (Some("continue"), Some("stop")));
+    let after = taken("3", &["d"]);
+    let journal = fixture.journal();
+    for (key, ids, answer) in
+        [("1", &["a"][..], first), ("2", &["b", "c"][..], halting), ("3", &["d"][..], after)]
+    {
+        assert_eq!(report(key, ids).unwrap(), Reported::Before(answer));
+    }
+    assert!(matches!(report("1", &["x"]), Err(UnsupervisedError::KeyUsed { .. })));
+    assert_eq!(fixture.journal(), journal);
+}
+
+#[test]
 fn names_of_runs_differ() {
     let now = wall_time();
     let names: std::collections::BTreeSet<_> = (0..100).map(|_| new_run_id(now)).collect();

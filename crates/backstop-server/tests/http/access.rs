@@ -1,17 +1,13 @@
 //! Who may ask for what, from where.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
-
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Answer, Server};
 use backstop_runner::clock::wall_time;
 use backstop_server::route::{Needs, Route};
 use backstop_server::router::routes;
 use backstop_server::{ServeError, ServeOptions, serve};
 use backstop_store::access::Scope;
-use support::{Answer, Server};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -188,8 +184,8 @@ fn other_machines_are_let_in_only_with_a_token_and_tls() {
     server.token(&[Scope::Admin]);
     let running = begin(true).unwrap();
     let address = format!("127.0.0.1:{}", running.address.port()).parse().unwrap();
-    assert_eq!(support::ask(address, "GET", "/healthz", &[], "").status, 200);
-    assert_eq!(support::ask(address, "GET", "/v1/runs", &[], "").status, 401);
+    assert_eq!(crate::support::ask(address, "GET", "/healthz", &[], "").status, 200);
+    assert_eq!(crate::support::ask(address, "GET", "/v1/runs", &[], "").status, 401);
     server.wait(running.shutdown());
 }
 

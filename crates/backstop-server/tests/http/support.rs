@@ -1,6 +1,5 @@
 //! A real service on loopback, and a client that sends exactly what it is told.
 
-#![expect(dead_code, reason = "each test file uses its own part of this")]
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 use std::io::{Read, Write};

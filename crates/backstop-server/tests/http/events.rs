@@ -2,19 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::{Server, connect, read_head, request};
 use backstop_core::event::Event;
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
-use support::{Server, connect, read_head, request};
 
 const TWO_FAILS: &str =
     r#"{"rule":[{"when":{"type":"consecutive_fails","count":2},"then":"stop"}]}"#;

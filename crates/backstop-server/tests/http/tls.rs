@@ -2,15 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
+use crate::support::{Server, connect, request};
 use backstop_server::{ServeError, ServeOptions, TlsFiles, serve};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use support::{Server, connect, request};
 
 fn files(folder: &std::path::Path) -> (TlsFiles, rustls::pki_types::CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -37,7 +35,7 @@ fn requests_are_answered_over_tls_and_only_so() {
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = StreamOwned::new(client, connect(server.address));
     stream.write_all(request("GET", "/healthz", &[], "").as_bytes()).unwrap();
-    let answer = support::read_answer(&mut stream).unwrap();
+    let answer = crate::support::read_answer(&mut stream).unwrap();
     assert_eq!(answer.status, 200);
     // Who does not speak it gets nothing.
     let mut plain = connect(server.address);

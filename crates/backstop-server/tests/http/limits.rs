@@ -1,14 +1,10 @@
 //! Nobody can take more than their share.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
-
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use support::{Server, connect, read_answer, read_head, request};
+use crate::support::{Server, connect, read_answer, read_head, request};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 

@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::Server;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
 use backstop_core::facts::{Facts, GivenFacts};
@@ -13,7 +12,6 @@ use backstop_core::policy::{Policy, Preset};
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use rstest::rstest;
 use serde_json::json;
-use support::Server;
 
 const NOW: &str = "2026-05-04T10:00:00Z";
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use backstop_core::document::{Syntax, canonical_json};
 use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
+use backstop_server::ServeOptions;
 use backstop_server::github::{Github, WebhookSecret, receive, rerun_route};
 use backstop_server::rerun;
 use backstop_server::service::Service;
@@ -71,7 +72,8 @@ impl TestService {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::new(folder.path());
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home).await.unwrap());
-        let service = Service::start_with(wrap(Arc::clone(&store)), home, github);
+        let options = ServeOptions { github, ..ServeOptions::default() };
+        let service = Service::start_with(wrap(Arc::clone(&store)), home, &options);
         let router = Router::new()
             .route(
                 "/api/github/prs/{prNumber}/checks/stop-decision",

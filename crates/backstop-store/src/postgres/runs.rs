@@ -58,6 +58,7 @@ pub async fn list(client: &Client, filter: &RunFilter) -> Result<Vec<Run>, Store
         Value::Texts(statuses.collect()),
         (&labels).into(),
         filter.limit.into(),
+        filter.before.as_ref().map(RunId::as_str).into(),
     ];
     let select = sql(
         "SELECT * FROM runs \
@@ -68,6 +69,7 @@ pub async fn list(client: &Client, filter: &RunFilter) -> Result<Vec<Run>, Store
              SELECT 1 FROM json_each_text($4) AS wanted WHERE NOT EXISTS ( \
                  SELECT 1 FROM json_each_text(runs.labels::json) AS present \
                  WHERE present.key = wanted.key AND present.value = wanted.value)) \
+         AND ($6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = $6)) \
          ORDER BY created_at DESC, id DESC LIMIT $5",
         &values,
     );

@@ -4,19 +4,22 @@ use std::io::Write as _;
 
 use backstop_store::{CopyError, copy};
 
+use super::operate::refuse_if_supervised;
 use crate::args::{StoreArguments, StoreCommand};
 use crate::error::Error;
 use crate::exit_code;
-use crate::store::Opened;
+use crate::store::{Opened, location};
 use crate::terminal::Terminal;
 
 pub fn run(command: &StoreCommand, terminal: &mut Terminal) -> Result<u8, Error> {
     let StoreCommand::Copy { from, to } = command;
     let source = Opened::new(&StoreArguments { store: Some(from.clone()) })?;
-    let target = Opened::new(&StoreArguments { store: Some(to.clone()) })?;
-    super::operate::refuse_if_supervised(&source, "store copy")?;
+    refuse_if_supervised(&source, "store copy")?;
+    let target = location(Some(to))?;
+    // Both by the one who waits: a connection does nothing while nobody waits where it was made.
+    let target = source.wait(backstop_store::open(&target))?;
     let mut table = "";
-    let copied = source.wait(copy(&*source.store, &*target.store, |name, rows| {
+    let copied = source.wait(copy(&*source.store, &*target, |name, rows| {
         // A line per table, and another for each part of a long one.
         if name != table || rows % PROGRESS_EVERY == 0 {
             table = name;

@@ -1,0 +1,144 @@
+//! Several machines and one PostgreSQL, through the real binary: each machine has its own state and
+//! runtime directory, so that nothing but the database connects them.
+
+use backstop_store::testing::postgres::{self, Database};
+use rustix::process::Signal;
+
+mod support;
+
+use support::Ended;
+use support::looping::{Loop, wait_for};
+
+/// Two machines that share a database; none where there is no server.
+struct Fleet {
+    database: Database<'static>,
+    first: Loop,
+    second: Loop,
+}
+
+impl Fleet {
+    fn new() -> Option<Self> {
+        let database = postgres::shared()?.database();
+        let machine = |user: &str| {
+            Loop::new()
+                .variable("BACKSTOP_STORE", &database.url())
+                .variable("BACKSTOP_LEASE_SECONDS", "3")
+                .variable("USER", user)
+        };
+        Some(Self { first: machine("ann"), second: machine("bob"), database })
+    }
+
+    fn shown(&self) -> serde_json::Value {
+        self.second.run(["show", "latest", "--json"]).exits(0).json()
+    }
+
+    fn wait_until(&self, status: &str) {
+        wait_for(status, || {
+            let listed = self.second.run(["ls", "--all", "--json"]).stdout;
+            listed.contains(&format!("\"run_status\":\"{status}\""))
+        });
+    }
+}
+
+macro_rules! fleet {
+    () => {
+        match Fleet::new() {
+            Some(fleet) => fleet,
+            None => return,
+        }
+    };
+}
+
+#[test]
+fn a_run_is_seen_and_stopped_from_another_machine() {
+    let fleet = fleet!();
+    let running = fleet.first.start(["run", "--", "sleep", "60"]);
+    fleet.wait_until("running");
+    fleet.second.run(["stop", "latest", "--now"]).exits(0);
+    running.ends().exits(130);
+    assert_eq!(fleet.shown()["stop_reason"]["code"], "user_stopped");
+    let journal = fleet.second.run(["show", "latest", "--events"]).exits(0).stdout;
+    assert!(journal.contains("\"by\":\"bob\""), "{journal}");
+    fleet.first.leaves_nothing();
+}
+
+#[test]
+fn a_question_is_answered_and_a_hold_released_from_another_machine() {
+    let fleet = fleet!();
+    let ask = "[limits]\niterations = 3\n[intervention]\ntimeout = \"1m\"\n\
+               [[rule]]\nwhen = { type = \"max_iterations\", count = 1 }\nthen = \"ask\"\nreason = \"stalled\"\n";
+    std::fs::write(fleet.first.work().join("ask.toml"), ask).expect("written");
+    let held = fleet.first.run(["run", "--policy", "ask.toml", "--", "true"]);
+    // Nobody at a terminal and no server: it holds at once.
+    assert!(held.code != Some(0), "{}", held.stderr);
+    assert_eq!(fleet.shown()["run_status"], "held");
+    fleet.second.run(["answer", "latest", "continue", "--note", "go"]).exits(0);
+    let hold = "[[rule]]\nwhen = { type = \"max_iterations\", count = 1 }\nthen = \"hold\"\n\
+                reason = \"no_signal_change\"\n";
+    std::fs::write(fleet.first.work().join("hold.toml"), hold).expect("written");
+    fleet.first.run(["run", "--policy", "hold.toml", "--", "true"]).exits(54);
+    fleet.second.run(["release", "latest", "--why", "seen"]).exits(0);
+    assert_eq!(fleet.shown()["run_status"], "stopped");
+}
+
+#[test]
+fn a_run_whose_machine_died_goes_on_elsewhere() {
+    let fleet = fleet!();
+    let script = "#!/bin/sh\nif [ -e go ]; then exit 0; fi; sleep 60\n";
+    let path = fleet.first.work().join("work.sh");
+    std::fs::write(&path, script).expect("written");
+    let running = fleet.first.start(["run", "--until-success", "--", "sh", "./work.sh"]);
+    fleet.wait_until("running");
+    running.signal(Signal::KILL);
+    running.ends();
+    std::fs::write(fleet.first.work().join("go"), "").expect("written");
+    // The same directory, as a shared disk would have it, and another machine's state.
+    let resume = || -> Ended {
+        let mut command = fleet.second.command_in(&fleet.first.work(), ["resume", "latest"]);
+        fleet.second.launch(&mut command).ends()
+    };
+    wait_for("the lease to be free", || resume().code == Some(0));
+    assert_eq!(fleet.shown()["run_status"], "completed");
+    fleet.first.leaves_nothing();
+    fleet.second.leaves_nothing();
+}
+
+#[test]
+fn one_switch_reaches_every_machine() {
+    let fleet = fleet!();
+    let running = fleet.first.start(["run", "--", "sleep", "60"]);
+    fleet.wait_until("running");
+    fleet.second.run(["halt", "--all", "--why", "the bill"]).exits(0);
+    running.ends().exits(130);
+    fleet.first.run(["run", "--", "true"]).refused(55, &["by order of bob"]);
+    fleet.second.run(["release", "--all"]).exits(0);
+    fleet.first.run(["run", "--once", "--", "true"]).exits(0);
+}
+
+#[test]
+fn everything_moves_between_engines() {
+    let fleet = fleet!();
+    let own = Loop::new();
+    own.run(["run", "--max-iterations", "1", "--", "true"]).exits(125);
+    own.run(["token", "create", "--scope", "read"]).exits(0);
+    let directory = own.state_directory().display().to_string();
+    let copied = own.run(["store", "copy", &directory, &fleet.database.url()]).exits(0).stdout;
+    assert!(copied.contains("1  runs") && copied.contains("1  stop_decision_audit"), "{copied}");
+    assert_eq!(fleet.shown()["stop_reason"]["code"], "max_iterations");
+    let verified = fleet.second.run(["audit", "verify"]).exits(0).stdout;
+    assert!(verified.starts_with("1 row"), "{verified}");
+    own.run(["store", "copy", &directory, &fleet.database.url()])
+        .refused(65, &["the target is not empty"]);
+    own.run(["store", "copy", &fleet.database.url(), "./back"]).exits(0);
+    let back = own.run(["show", "latest", "--json", "--store", "./back"]).exits(0).json();
+    assert_eq!(back["stop_reason"]["code"], "max_iterations");
+}
+
+#[test]
+fn a_database_that_is_gone_is_said_and_no_password_is_shown() {
+    let test = Loop::new().variable("BACKSTOP_STORE", "postgres://me:s3cret@127.0.0.1:1/none");
+    let refused = test.run(["ls"]);
+    refused.refused(73, &["127.0.0.1", "can't open the store"]);
+    assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
+    test.run(["run", "--", "true"]).refused(73, &["can't open the store"]);
+}

@@ -17,6 +17,7 @@ use self::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
 pub mod access;
 pub mod audit;
 mod checksum;
+mod clock;
 mod copy;
 mod encode;
 mod error;
@@ -110,6 +111,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Gives a lease back. Harmless if another epoch has begun.
     async fn lease_release(&self, lease: &Lease) -> Result<(), StoreError>;
 
+    /// The last lease of a run. Its end is told in the clock of whoever asks.
     async fn lease_fetch(&self, run: RunId) -> Result<Option<LeaseRecord>, StoreError>;
 
     /// Appends to a journal, and whatever goes with it, in one transaction that is on disk when

@@ -1,7 +1,7 @@
 //! The embedded engine: one SQLite database in the state directory.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use backstop_core::id::RunId;
@@ -31,6 +31,7 @@ use self::reader::Readers;
 use self::writer::{Durability, Writer};
 use crate::access::TokenRecord;
 use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::clock::now;
 use crate::encode::{json, number};
 use crate::halting::HaltOrder;
 use crate::home::Home;
@@ -407,10 +408,4 @@ impl SqliteStore {
             None => StoreError::NoRun(run),
         })
     }
-}
-
-/// The wall clock. Leases are compared with it: all who share this database share the clock too.
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

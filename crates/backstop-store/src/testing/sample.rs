@@ -1,7 +1,6 @@
 //! Records to write in tests.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use backstop_core::id::RunId;
 use backstop_core::state::RunStatus;
@@ -20,11 +19,7 @@ pub const TIME: Timestamp = Timestamp::from_nanos(1_780_000_000_123_456_789);
 /// The same as an audit keeps it.
 pub const TIME_OF_AUDIT: Timestamp = Timestamp::from_nanos(1_780_000_000_123_456_000);
 
-/// The time by the wall clock, for what is compared with a database's.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
-}
+pub use crate::clock::now;
 
 /// A row for the audit with something in each of its columns.
 pub fn audit_row(n: u64) -> NewAuditRow {

@@ -1,7 +1,6 @@
 //! Who asks, and what they may do.
 
 use std::collections::HashMap;
-use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,10 +9,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use backstop_runner::clock::wall_time;
-use backstop_store::access::{Scope, TokenRecord};
+use backstop_store::access::{Scope, Secret, TokenRecord};
 use backstop_store::audit::Hash;
 use backstop_store::{Store, StoreError};
-use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::problem::Problem;
@@ -99,7 +97,7 @@ impl Access {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
             _ => return Err(unauthorised("`Authorization` must be `Bearer` and a token")),
         };
-        let hash = hash_of(token);
+        let hash = Secret::presented(token).hash();
         match self.find(&hash).await? {
             // The store found it by its hash; that it is the same is looked at without telling by
             // the time it takes where they differ.
@@ -154,22 +152,12 @@ impl Access {
     }
 }
 
-/// A new token, which nobody will see again, and the hash that is remembered.
+/// A new token, which nobody will see again.
 ///
 /// # Errors
 /// The system has no chance to give.
-pub fn new_token() -> std::io::Result<(String, Hash)> {
-    let mut bytes = [0_u8; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let token = format!("{PREFIX}{digits}");
-    let hash = hash_of(&token);
-    Ok((token, hash))
-}
-
-/// What is remembered of a token.
-pub fn hash_of(token: &str) -> Hash {
-    Hash(Sha256::digest(token).into())
+pub fn new_token() -> std::io::Result<Secret> {
+    Ok(Secret::new(&backstop_runner::chance::bytes()?))
 }
 
 fn unauthorised(detail: &str) -> Denied {
@@ -181,7 +169,5 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Makes tokens easy to find where they should not be.
-pub const PREFIX: &str = "bks_";
-
-const BELIEVED: Duration = Duration::from_millis(900);
+pub const BELIEVED: Duration = Duration::from_millis(900);
 const MOST_KNOWN: usize = 1_024;

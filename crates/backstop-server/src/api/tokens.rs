@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use backstop_core::time::Timestamp;
-use backstop_runner::unsupervised::new_run_id;
 use backstop_store::access::{Scope, TokenRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,11 +105,11 @@ pub(crate) async fn make(
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", detail)
             .about("expires_at"));
     }
-    let (token, hash) = new_token().map_err(|error| Problem::internal(&error))?;
+    let secret = new_token().map_err(|error| Problem::internal(&error))?;
     let record = TokenRecord {
-        id: new_run_id(now).to_string(),
+        id: secret.id(),
         name: new.name.0,
-        hash,
+        hash: secret.hash(),
         scopes: new.scopes.into_iter().map(Scope::from).collect(),
         created_by: caller.name().to_owned(),
         created_at: now,
@@ -120,7 +119,10 @@ pub(crate) async fn make(
     service.store.token_put(&record).await?;
     service.access.forget();
     tracing::warn!(caller = caller.name(), id = record.id, scopes = ?record.scopes, "a token is made");
-    Ok((StatusCode::CREATED, Json(Made { token, listed: record.into() })))
+    Ok((
+        StatusCode::CREATED,
+        Json(Made { token: secret.reveal().to_owned(), listed: record.into() }),
+    ))
 }
 
 pub(crate) async fn list(

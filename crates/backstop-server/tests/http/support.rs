@@ -61,11 +61,11 @@ impl Server {
     }
 
     pub fn token_until(&self, scopes: &[Scope], expires_at: Option<Timestamp>) -> String {
-        let (token, hash) = new_token().unwrap();
+        let secret = new_token().unwrap();
         let record = TokenRecord {
-            id: hash.to_string()[..12].to_owned(),
+            id: secret.id(),
             name: "a test".to_owned(),
-            hash,
+            hash: secret.hash(),
             scopes: scopes.iter().copied().collect(),
             created_by: "a test".to_owned(),
             created_at: backstop_runner::clock::wall_time(),
@@ -73,7 +73,7 @@ impl Server {
             revoked_at: None,
         };
         self.wait(self.store.token_put(&record)).unwrap();
-        token
+        secret.reveal().to_owned()
     }
 
     pub fn get(&self, path: &str) -> Answer {

@@ -161,7 +161,7 @@ async fn without_a_token_nothing_is_run_again() {
     let reply = test.post("/v1/github/rerun", &body(&json!({}))).await;
     assert_eq!(
         (reply.status, reply.word("code").as_str()),
-        (StatusCode::SERVICE_UNAVAILABLE, "NO_GITHUB_TOKEN")
+        (StatusCode::CONFLICT, "NO_GITHUB_TOKEN")
     );
 }
 

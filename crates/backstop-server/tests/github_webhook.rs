@@ -153,7 +153,7 @@ async fn without_a_secret_nobody_is_believed() {
     let reply = test.deliver("ping", "d-1", "{}").await;
     assert_eq!(
         (reply.status, reply.word("code").as_str()),
-        (StatusCode::SERVICE_UNAVAILABLE, "NO_WEBHOOK_SECRET")
+        (StatusCode::CONFLICT, "NO_WEBHOOK_SECRET")
     );
 }
 

@@ -177,17 +177,27 @@ async fn a_policy_that_cannot_be_loaded_holds(#[case] hash: &str, #[case] json: 
 #[rstest]
 #[tokio::test]
 async fn a_store_that_fails_holds(
-    #[values(1, 2, 3, 4)] call: u64,
+    #[values(1, 2, 3, 4, 5)] call: u64,
     #[values(true, false)] lasting: bool,
     #[values(FailureKind::Full, FailureKind::Write, FailureKind::Read)] kind: FailureKind,
 ) {
-    let failure = Some(Failure { call, kind, lasting });
-    let test = TestService::with(|store| Arc::new(FailingStore::new(store, failure))).await;
+    // The service's own first look at the audit comes before.
+    let failure = Some(Failure { call: call + 1, kind, lasting });
+    let mut failing = None;
+    let test = TestService::with(|store| {
+        let store = Arc::new(FailingStore::new(store, failure));
+        failing = Some(Arc::clone(&store));
+        store
+    })
+    .await;
+    while failing.as_ref().unwrap().calls() == 0 {
+        tokio::task::yield_now().await;
+    }
     let reply = test.ask(FINE).await;
     assert_eq!(reply.status, StatusCode::OK);
     assert_held(&reply, "No decision can be made");
     // What can be recorded is.
-    assert_eq!(test.audit().await.len(), usize::from(!lasting && call < 4));
+    assert_eq!(test.audit().await.len(), usize::from(!lasting && call < 5));
     if !lasting {
         assert_eq!(test.ask(FINE).await.word("decision"), "CONTINUE");
     }

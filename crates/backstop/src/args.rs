@@ -6,6 +6,7 @@ use crate::terminal::Colour;
 
 mod audit;
 mod hook;
+mod in_force;
 mod notify;
 mod operate;
 mod replay;
@@ -22,6 +23,7 @@ pub use audit::{
     AuditShowArguments, AuditVerifyArguments, ExportForm,
 };
 pub use hook::{HookArguments, HookCommand, HookInstallArguments};
+pub use in_force::{ActivateArguments, DiffArguments, HistoryArguments};
 pub use notify::{NotifyCommand, NotifyTestArguments};
 pub use operate::{
     AnswerArguments, ApplyArguments, AttendArguments, HaltArguments, PauseArguments,
@@ -43,6 +45,7 @@ pub use views::{
 
 use audit::AUDIT_EXAMPLES;
 use hook::HOOK_EXAMPLES;
+use in_force::{ACTIVATE_EXAMPLES, DIFF_EXAMPLES, HISTORY_EXAMPLES};
 use notify::NOTIFY_EXAMPLES;
 use operate::{
     ANSWER_EXAMPLES, APPLY_EXAMPLES, ATTEND_EXAMPLES, HALT_EXAMPLES, PAUSE_EXAMPLES,
@@ -268,6 +271,15 @@ pub enum PolicyCommand {
     /// Put another policy in place for a run
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArguments),
+    /// Say what differs between two policies, in plain words
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArguments),
+    /// Put a policy in force for decisions about a repository, a label or everything
+    #[command(after_help = ACTIVATE_EXAMPLES)]
+    Activate(ActivateArguments),
+    /// List what was ever put in force, newest first
+    #[command(after_help = HISTORY_EXAMPLES)]
+    History(HistoryArguments),
     /// Say every rule in plain words, in the order in which it would win
     #[command(after_help = POLICY_EXPLAIN_EXAMPLES)]
     Explain {

@@ -375,9 +375,7 @@ fn f24_a_restart_resets_no_counter() {
     wait_for("the third iteration's report", || {
         test.exists("crashed") && test.state()["facts"]["tokens"] == 300
     });
-    for pid in test.marked() {
-        support::looping::send(pid, Signal::KILL);
-    }
+    Loop::cut_off(&test.marked());
     drop(running);
     let before = test.state();
     assert_eq!(before["facts"]["iterations"], 2);

@@ -192,7 +192,7 @@ fn responded(
     let problem = match result {
         Ok(Ok(Some(answer))) => return Json(answer).into_response(),
         Ok(Ok(None)) => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::CONFLICT,
             "NO_GITHUB_TOKEN",
             "nothing can be run again: this service has no token for GitHub",
         ),

@@ -44,7 +44,7 @@ async fn delivered(
     let refuse = |status, code, why: String| Box::new(Problem::new(status, code, why));
     let Some(secret) = &service.github.secret else {
         let why = "no deliveries are taken: this service has no secret to check them by".to_owned();
-        return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "NO_WEBHOOK_SECRET", why));
+        return Err(refuse(StatusCode::CONFLICT, "NO_WEBHOOK_SECRET", why));
     };
     let body = axum::body::to_bytes(body, LARGEST_DELIVERY).await.map_err(|_| {
         let why =

@@ -1,12 +1,14 @@
 //! What decisions about re-runs are made by: the policy in force, ready for use, and halt orders.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use backstop_core::condition::Condition;
 use backstop_core::engine::Engine;
 use backstop_core::policy::{Policy, Preset};
+use backstop_runner::unsupervised::PinnedPolicy;
 use backstop_store::{HaltOrder, PolicyScope, StoreError};
 
 use super::question::Repository;
@@ -76,6 +78,7 @@ pub struct Lawbooks {
     /// By repository. Held for a moment only, never across a wait.
     known: Mutex<HashMap<String, (Instant, Arc<Lawbook>)>>,
     orders: Mutex<Option<(Instant, Arc<[HaltOrder]>)>>,
+    preset_is_kept: AtomicBool,
 }
 
 impl Lawbooks {
@@ -96,6 +99,7 @@ impl Lawbooks {
         }
         let asked = Instant::now();
         let found = service.policies.find(&[repository.scope(), PolicyScope::Global]).await?;
+        self.keep_preset(service).await?;
         let mut known = locked(&self.known);
         let kept = known.get(&key).map(|(_, lawbook)| lawbook).filter(|lawbook| {
             let hash = |policy: &Option<Arc<Policy>>| policy.as_ref().map(Arc::as_ptr);
@@ -108,6 +112,21 @@ impl Lawbooks {
         }
         known.insert(key, (asked, Arc::clone(&lawbook)));
         Ok(lawbook)
+    }
+
+    /// Stores the preset, so that what it decides can be made again when it has long changed.
+    async fn keep_preset(&self, service: &Service) -> Result<(), StoreError> {
+        if !self.preset_is_kept.load(Ordering::Relaxed) {
+            let pinned = PinnedPolicy {
+                policy: preset().policy().clone(),
+                text: None,
+                name: "preset:rerun".to_owned(),
+                put_by: "backstop".to_owned(),
+            };
+            service.store.policy_put(&pinned.stored(service.now())).await?;
+            self.preset_is_kept.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The halt order that covers a repository: one for everything, or for it alone.

@@ -59,6 +59,7 @@ fn guarded_rerun() -> Route {
             200,
             "The decision, with what became of it under `decision`, and of each job.",
         )
+        .refuses(409, "This service has no token for GitHub.")
         .refuses(502, "GitHub can't be asked.")
 }
 
@@ -71,7 +72,8 @@ fn webhook() -> Route {
     .answers::<schemas::Object>(200, "It was taken before, or is a greeting.")
     .answers::<schemas::Object>(202, "It is taken.")
     .refuses(401, "It is not signed with the secret that both sides know.")
-    .refuses(503, "This service has no secret to check it by, or can't remember it.")
+    .refuses(409, "This service has no secret to check it by.")
+    .refuses(503, "It can't be remembered now.")
 }
 
 fn difference() -> Route {

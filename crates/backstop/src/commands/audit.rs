@@ -3,6 +3,8 @@
 use std::io::Write as _;
 
 use backstop_runner::clock::wall_time;
+use backstop_runner::loading;
+use backstop_server::rerun::remake;
 use backstop_store::audit::{AuditFilter, AuditRow, Checkpoint, Verified, verify};
 
 mod export;
@@ -103,11 +105,40 @@ fn show(arguments: &AuditShowArguments, terminal: &mut Terminal) -> Result<u8, E
         ("hash", hash.to_string()),
         ("follows", previous_hash.to_string()),
         ("evidence", harmless(said.evidence.as_str())),
+        ("made again", made_again(&opened, &row)?),
     ];
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
         write!(terminal.out, "{}", hanging(&format!("{}  ", columns(name, 11)), value))?;
     }
     Ok(exit_code::OK)
+}
+
+/// Whether the same comes out when an answer about a re-run is made again from its evidence. What
+/// halted a run is made again by `backstop replay`.
+fn made_again(opened: &Opened, row: &AuditRow) -> Result<String, Error> {
+    let said = &row.row;
+    if let Some(run) = said.run {
+        return Ok(format!("by backstop replay {run}"));
+    }
+    let policy = match &said.lawbook_hash {
+        Some(hash) => opened.wait(opened.store.policy_fetch(hash))?,
+        None => None,
+    };
+    let policy = policy.map(|stored| loading::policy(&stored)).transpose()?;
+    Ok(match remake(row, policy.as_ref()) {
+        Ok(answer)
+            if answer.decision == said.decision
+                && answer.reason_code == said.reason_code.as_deref() =>
+        {
+            "the same comes out".to_owned()
+        }
+        Ok(answer) => format!(
+            "{} {} comes out, which is not the same",
+            answer.decision,
+            answer.reason_code.unwrap_or_default()
+        ),
+        Err(why) => why.to_string(),
+    })
 }
 
 fn check(arguments: &AuditVerifyArguments, terminal: &mut Terminal) -> Result<u8, Error> {

@@ -1,4 +1,4 @@
-//! `backstop policy`: check, show, hash, schema, apply, explain.
+//! `backstop policy`: check, show, hash, schema, apply, explain, diff, activate, history.
 
 use std::io::Write as _;
 
@@ -13,6 +13,7 @@ use crate::terminal::Terminal;
 mod apply;
 mod check;
 mod explain;
+mod in_force;
 mod surroundings;
 
 pub fn run(command: &PolicyCommand, terminal: &mut Terminal) -> Result<u8, Error> {
@@ -36,6 +37,9 @@ pub fn run(command: &PolicyCommand, terminal: &mut Terminal) -> Result<u8, Error
             Ok(exit_code::OK)
         }
         PolicyCommand::Apply(arguments) => apply::run(arguments, terminal),
+        PolicyCommand::Diff(arguments) => in_force::diff(arguments, terminal),
+        PolicyCommand::Activate(arguments) => in_force::activate(arguments, terminal),
+        PolicyCommand::History(arguments) => in_force::history(arguments, terminal),
         PolicyCommand::Explain { source, json } => {
             let source = load(source, terminal)?;
             explain::run(&source, *json, terminal)

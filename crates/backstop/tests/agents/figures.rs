@@ -153,9 +153,9 @@ fn f24_what_was_seen_before_a_crash_counts_after_it() {
         journal.matches(r#""type":"usage""#).count() > 3
     });
     let agents = test.processes();
-    for pid in test.marked().into_iter().filter(|pid| !agents.contains(pid)) {
-        send(pid, Signal::KILL);
-    }
+    let supervisors: Vec<_> =
+        test.marked().into_iter().filter(|pid| !agents.contains(pid)).collect();
+    Loop::cut_off(&supervisors);
     drop(running);
     test.is_empty();
     let seen = test.events("usage").len();

@@ -114,6 +114,11 @@ fn a_control_group_that_nobody_removed_is_removed_by_the_next_supervisor() {
     }
     eventually("all are dead", || first.living().is_empty());
     first.end();
+    // Who is dying still counts as there, and such a group can't be removed.
+    let events = Path::new(&group).join("cgroup.events");
+    eventually("nobody is in it", || {
+        fs::read_to_string(&events).is_ok_and(|text| text.contains("populated 0"))
+    });
     Contained::start("cgroup", 100, &["exit", "0"]).end().assert_clean(0);
     assert!(!exists(Some(&group)));
 }

@@ -34,9 +34,7 @@ fn time_without_a_supervisor_is_not_active_time() {
     let running =
         test.start(["run", "--max-duration", "20s", "--max-iterations", "1", "--", "./agent.sh"]);
     wait_for("the agent", || test.exists("up"));
-    for pid in test.marked() {
-        send(pid, Signal::KILL);
-    }
+    Loop::cut_off(&test.marked());
     drop(running);
     let before = test.state()["facts"]["active_ms"].as_u64().expect("a number");
     let died = std::time::Instant::now();

@@ -196,6 +196,13 @@ impl Loop {
             .collect()
     }
 
+    /// Kills these processes as a power cut would: none of them sees another die.
+    pub fn cut_off(pids: &[u32]) {
+        for signal in [Signal::STOP, Signal::KILL] {
+            pids.iter().for_each(|pid| send(*pid, signal));
+        }
+    }
+
     /// No process of this test but supervisors lives now.
     #[track_caller]
     pub fn leaves_nothing(&self) {

@@ -307,7 +307,7 @@ fn names_that_nobody_knows() {
     "#);
     assert_snapshot!(refused("preset = [\"default\", \"nothing like it\"]\nwhatever_this_is = 1\n[progress]\ncount = [\"commits\"]\n[notify]\non = [\"halt\"]\n[limits]\nunmetered = \"yes\"\n"), @r#"
     1:22 ⟦"nothing like it"⟧ unknown `preset`: `nothing like it` → `preset` is one of `default`, `ralph`, `pipeline`, `rerun` and `moderator`
-    2:1 ⟦whatever_this_is⟧ unknown key `whatever_this_is` in `policy` → `policy` knows `$schema`, `preset`, `label`, `dialect`, `order`, `stop_on_first`, `limits`, `rule`, `reason`, `loop`, `verify`, `progress`, `guards`, `intervention`, `work`, `errors`, `recover`, `review`, `drift`, `notify`, `wait`, `prices`, `jsonl` and `hooks`
+    2:1 ⟦whatever_this_is⟧ unknown key `whatever_this_is` in `policy` → `policy` knows `$schema`, `preset`, `label`, `dialect`, `order`, `stop_on_first`, `limits`, `rule`, `reason`, `loop`, `verify`, `progress`, `guards`, `intervention`, `work`, `errors`, `recover`, `review`, `drift`, `notify`, `wait`, `prices`, `jsonl`, `hooks`, `secrets` and `github`
     4:10 ⟦"commits"⟧ unknown `count`: `commits` · did you mean `commit`?
     6:7 ⟦"halt"⟧ unknown `on`: `halt` · did you mean `halted`?
     8:13 ⟦"yes"⟧ unknown `unmetered`: `yes` → `unmetered` is one of `hold` and `allow`

@@ -93,8 +93,11 @@ fn the_container_reads_secrets_from_files() {
     let secret = folder.path().join("secret");
     fs::write(&secret, "with 'quotes' and $signs\n").unwrap();
     let stand_in = folder.path().join("backstop");
-    fs::write(&stand_in, "#!/bin/sh\nprintf '%s|%s|%s' \"$1\" \"$PGPASSWORD\" \"$PGPASSWORD_FILE\"\n")
-        .unwrap();
+    fs::write(
+        &stand_in,
+        "#!/bin/sh\nprintf '%s|%s|%s' \"$1\" \"$PGPASSWORD\" \"$PGPASSWORD_FILE\"\n",
+    )
+    .unwrap();
     fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
     let entry = |file: &Path| {
         let path = format!("{}:/usr/bin:/bin", folder.path().display());

@@ -204,9 +204,9 @@ fn comparable(text: &str) -> String {
     let mut same = String::new();
     for line in text.lines() {
         // What stands in quotes is looked at by itself, as in JSON.
-        let words = line.split_whitespace().map(|word| {
-            word.split('"').map(comparable_word).collect::<Vec<_>>().join("\"")
-        });
+        let words = line
+            .split_whitespace()
+            .map(|word| word.split('"').map(comparable_word).collect::<Vec<_>>().join("\""));
         same.push_str(&words.collect::<Vec<_>>().join(" "));
         same.push('\n');
     }

@@ -122,7 +122,7 @@ fn line_after<'a>(text: &'a str, start: &str) -> &'a str {
 }
 
 fn text(name: &str) -> String {
-    fs::read_to_string(place(name)).unwrap()
+    fs::read_to_string(place(name)).expect("the file is there")
 }
 
 fn place(name: &str) -> PathBuf {

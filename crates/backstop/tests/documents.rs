@@ -1,10 +1,13 @@
 //! The documents, executed: every command, policy, event and fact in them is run or read.
 //!
-//! With `BACKSTOP_WRITE_DOCUMENTS=1` the output in `console` blocks is written anew instead.
+//! With `BACKSTOP_WRITE_DOCUMENTS=1` the output in `console` blocks is written anew instead. A document
+//! whose commands use `$SERVER` finds a service there that listens for it alone; one that uses
+//! `$DATABASE` finds an empty database of PostgreSQL, and is left out where that is not installed.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use backstop_core::condition::Condition;
 use backstop_core::document::{Syntax, parse, to_value};
@@ -12,12 +15,13 @@ use backstop_core::event::{Event, EventKind};
 use backstop_core::expression::FACT_NAMES;
 use backstop_core::facts::GivenFacts;
 use backstop_core::policy::Policy;
+use backstop_store::testing::postgres::{self, Database};
 
 #[test]
 fn every_command_prints_what_the_documents_show() {
     let mut wrong = Vec::new();
     for document in documents() {
-        let sandbox = Sandbox::new();
+        let Some(sandbox) = Sandbox::for_document(&document) else { continue };
         let mut text = document.text.clone();
         for block in document.blocks().filter(|block| block.language == "console") {
             let printed = sandbox.run(&block.text);
@@ -181,7 +185,7 @@ impl Block {
                 .map(|_| ())
                 .map_err(|error| format!("does not hold facts: {error}")),
             // Commands are run; expressions are asked by the tests of the core; the rest is text.
-            ("console" | "cel" | "cel-refused" | "sh" | "text", "") => Ok(()),
+            ("console" | "cel" | "cel-refused" | "sh" | "sql" | "text", "") => Ok(()),
             (language, role) => Err(format!("nobody checks a block of `{language} {role}`")),
         }
     }
@@ -199,17 +203,24 @@ fn events(lines: &str) -> Result<(), String> {
 fn comparable(text: &str) -> String {
     let mut same = String::new();
     for line in text.lines() {
-        let words = line.split_whitespace().map(|word| match word {
-            _ if is_run(word) => "RUN",
-            _ if is_time(word) || word == "now" => "TIME",
-            _ if word.chars().all(|letter| letter == '─') => "─",
-            "cgroup" | "sub-reaper" => "CONTAINMENT",
-            other => other,
-        });
+        // What stands in quotes is looked at by itself, as in JSON.
+        let words = line
+            .split_whitespace()
+            .map(|word| word.split('"').map(comparable_word).collect::<Vec<_>>().join("\""));
         same.push_str(&words.collect::<Vec<_>>().join(" "));
         same.push('\n');
     }
     same
+}
+
+fn comparable_word(word: &str) -> &str {
+    match word {
+        _ if is_run(word) => "RUN",
+        _ if is_time(word) || is_date(word) || word == "now" => "TIME",
+        _ if !word.is_empty() && word.chars().all(|letter| letter == '─') => "─",
+        "cgroup" | "sub-reaper" => "CONTAINMENT",
+        other => other,
+    }
 }
 
 /// `1M7FQDQEY570K`, or the part of it that people type.
@@ -224,12 +235,61 @@ fn is_time(word: &str) -> bool {
     unit.len() < word.len() && matches!(unit, "ms" | "s" | "m" | "us")
 }
 
+/// `2026-05-04T10:08:00Z`, unless the document itself has said what time it is.
+fn is_date(word: &str) -> bool {
+    let is_shaped = |byte: u8| byte.is_ascii_digit() || b"-:.TZ".contains(&byte);
+    word.len() > 20 && word.ends_with('Z') && word.bytes().all(is_shaped)
+}
+
 /// A folder with the examples in it, where commands may write what they like.
 struct Sandbox {
     folder: tempfile::TempDir,
+    service: Option<Service>,
+    database: Option<Database<'static>>,
+}
+
+/// A service that listens for one document.
+struct Service {
+    process: Child,
+    url: String,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
 }
 
 impl Sandbox {
+    /// What the commands of a document need; none where this machine does not have it.
+    fn for_document(document: &Document) -> Option<Self> {
+        let asks_for = |name: &str| {
+            let mut console = document.blocks().filter(|block| block.language == "console");
+            console.any(|block| block.text.contains(name))
+        };
+        let mut sandbox = Self::new();
+        if asks_for("$DATABASE") {
+            sandbox.database = Some(postgres::shared()?.database());
+        }
+        if asks_for("$SERVER") {
+            sandbox.service = Some(sandbox.serve());
+        }
+        Some(sandbox)
+    }
+
+    fn serve(&self) -> Service {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backstop"));
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        self.prepare(&mut command).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().expect("`backstop serve` runs");
+        let mut line = String::new();
+        let output = process.stdout.take().expect("a pipe");
+        BufReader::new(output).read_line(&mut line).expect("a line");
+        let url = line.trim().strip_prefix("listening on ").expect("where it listens").to_owned();
+        Service { process, url }
+    }
+
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for a while");
         let examples = root().join("examples");
@@ -241,7 +301,7 @@ impl Sandbox {
             fs::create_dir_all(copy.parent().expect("a file has a folder")).expect("a folder");
             fs::copy(path, copy).expect("a copy");
         }
-        Self { folder }
+        Self { folder, service: None, database: None }
     }
 
     /// Runs each `$ command` and answers with the block as it should be.
@@ -249,24 +309,36 @@ impl Sandbox {
         let mut printed = String::new();
         let mut status = 0;
         for command in block.lines().filter_map(|line| line.strip_prefix("$ ")) {
-            let output = Command::new("sh")
-                .arg("-c")
-                .arg(format!("exec 2>&1\n(exit {status})\n{command}"))
-                .current_dir(self.folder.path())
-                .env("PATH", path_with_backstop())
-                .env("NO_COLOR", "1")
-                .env("XDG_STATE_HOME", self.folder.path().join("state"))
-                .env("XDG_RUNTIME_DIR", self.folder.path())
-                .env("TMPDIR", self.folder.path())
-                .stdin(std::process::Stdio::null())
-                .env_remove("DEPLOY_ENV")
-                .env_remove("GITHUB_ACTIONS")
-                .output()
-                .expect("`sh` runs");
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(format!("exec 2>&1\n(exit {status})\n{command}"));
+            let output = self.prepare(&mut shell).output().expect("`sh` runs");
             status = output.status.code().unwrap_or(-1);
             printed.push_str(&format!("$ {command}\n{}", String::from_utf8_lossy(&output.stdout)));
+            if !printed.ends_with('\n') {
+                printed.push('\n');
+            }
         }
         printed
+    }
+
+    fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        if let Some(service) = &self.service {
+            command.env("SERVER", &service.url);
+        }
+        if let Some(database) = &self.database {
+            command.env("DATABASE", database.url());
+        }
+        command
+            .current_dir(self.folder.path())
+            .env("PATH", path_with_backstop())
+            .env("NO_COLOR", "1")
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("TMPDIR", self.folder.path())
+            .stdin(Stdio::null())
+            .env_remove("BACKSTOP_STORE")
+            .env_remove("DEPLOY_ENV")
+            .env_remove("GITHUB_ACTIONS")
     }
 }
 

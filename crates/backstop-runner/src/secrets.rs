@@ -1,7 +1,7 @@
 //! What a run must not write down: the values of variables that hold secrets, and what looks like
 //! one.
 
-use backstop_core::event::Event;
+use backstop_core::event::{Event, EventKind, Note, Noted};
 use backstop_core::policy::Policy;
 use backstop_core::redact::{Redactor, is_secret_name};
 
@@ -27,9 +27,13 @@ pub fn clean(redactor: &Redactor, event: Event) -> (Event, String) {
         std::borrow::Cow::Borrowed(_) => return (event, body),
         std::borrow::Cow::Owned(cleaned) => cleaned,
     };
-    // What is put in place of a secret is a text inside a text, so the line is still an event.
-    match Event::from_json(cleaned.as_bytes()) {
-        Ok(event) => (event, cleaned),
-        Err(_) => (event, body),
-    }
+    // What is put in place of a secret is a text inside a text, so the line is still an event. If
+    // ever it were not, that something happened is kept, and not what.
+    let event = Event::from_json(cleaned.as_bytes()).unwrap_or_else(|_| {
+        let detail =
+            format!("a `{}` event was left out with the secret in it", event.kind.type_name());
+        Event { kind: EventKind::Noted(Noted { what: Note::LeftOut, detail }), ..event }
+    });
+    let body = event.to_json();
+    (event, body)
 }

@@ -119,7 +119,7 @@ impl Client {
 
     /// Asks for something in JSON.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        let what = format!("GET {path}");
+        let what = format!("GET {}{path}", self.base);
         let mut response = self.exchange(Method::Get, path, None)?;
         let body = read_all(&mut response, LARGEST_ANSWER)
             .map_err(|why| ClientError::Unreadable { what: what.clone(), why })?;
@@ -134,7 +134,7 @@ impl Client {
 
     /// The last bytes of a text that GitHub keeps elsewhere. The token is not sent there.
     pub(super) fn tail(&self, path: &str, most: usize) -> Result<String, ClientError> {
-        let what = format!("GET {path}");
+        let what = format!("GET {}{path}", self.base);
         let unreadable = |why: String| ClientError::Unreadable { what: what.clone(), why };
         let mut response = self.exchange(Method::Get, path, None)?;
         if response.status().is_redirection() {
@@ -166,7 +166,7 @@ impl Client {
         path: &str,
         body: Option<&Json>,
     ) -> Result<Response<Body>, ClientError> {
-        let what = format!("{} {path}", method.name());
+        let what = format!("{} {}{path}", method.name(), self.base);
         let mut attempt = 0;
         loop {
             attempt += 1;

@@ -168,7 +168,7 @@ of scripts are told so when they report next. Until `backstop release --all` not
 Refused inside a supervised process.
 
 Examples:
-  backstop halt --all --why 'the bill'
+  backstop halt --all --why over-budget
   backstop halt --all --label team=core
   backstop release --all";
 

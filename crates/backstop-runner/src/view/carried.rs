@@ -57,7 +57,7 @@ pub struct Inside {
     pub decision: Decision,
     /// The facts as a snapshot keeps them.
     pub facts: Facts,
-    /// The policy in force.
+    /// The policy in force, but for whom it tells.
     pub policy: Json,
     /// The decisions that came last, oldest first.
     pub decisions: Vec<Past>,
@@ -82,12 +82,17 @@ impl Inside {
             at: record.at,
             decision: serde_json::from_str(&record.body).unwrap_or_default(),
         };
+        let mut policy = seen.loaded.engine.policy().to_json();
+        // Nothing is shown from it, and the address of a webhook may be a secret.
+        if let Some(fields) = policy.as_object_mut() {
+            fields.shift_remove("notify");
+        }
         Self {
             now: seen.now,
             last_seq: seen.loaded.last_seq,
             decision: seen.decision.clone(),
             facts: seen.loaded.engine.facts().clone(),
-            policy: seen.loaded.engine.policy().to_json(),
+            policy,
             decisions: last.iter().map(past).collect(),
             tests,
         }

@@ -1,13 +1,13 @@
 //! A decision and its grounds.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::reason::{NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
 /// What to do, why, and everything that was looked at.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub verdict: Verdict,
     /// The reason's code; every verdict but `continue` has one.
@@ -48,7 +48,7 @@ impl Decision {
 }
 
 /// A rule by its place in the effective policy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleName {
     pub index: usize,
     pub name: String,
@@ -57,7 +57,7 @@ pub struct RuleName {
 }
 
 /// A rule that fired and did not win.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlsoMet {
     pub rule: usize,
     pub name: String,
@@ -71,7 +71,7 @@ pub struct AlsoMet {
 }
 
 /// How far a rule is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleProgress {
     pub rule: usize,
     pub name: String,
@@ -81,7 +81,7 @@ pub struct RuleProgress {
 }
 
 /// A rule that could not be evaluated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnknownRule {
     pub rule: usize,
     pub name: String,

@@ -40,6 +40,7 @@ pub mod socket;
 pub mod supervisor;
 pub mod telemetry;
 pub mod tree;
+pub mod trust;
 pub mod unsupervised;
 pub mod verify;
 pub mod view;

@@ -2,12 +2,17 @@
 
 use backstop_adapters::TestHistory;
 use backstop_core::decision::Decision;
+use backstop_core::engine::Engine;
 use backstop_core::facts::{Health, View};
 use backstop_core::id::RunId;
 use backstop_core::state::RunState;
-use backstop_core::time::Timestamp;
+use backstop_core::time::{Moment, Timestamp};
 use backstop_store::{Home, Run, RunFolder, Store, StoreError};
 use serde_json::{Value as Json, json};
+
+mod carried;
+
+pub use carried::{Inside, Origin, Past, UnreadablePolicy};
 
 use crate::clock::wall_time;
 use crate::loading::{self, Loaded};
@@ -36,11 +41,7 @@ impl Seen {
         let lease = store.lease_fetch(run.id).await?;
         let interrupted = is_interrupted(&run, lease.as_ref(), now);
         let mut loaded = loading::load(store, run.id).await?;
-        // Nothing happens to a run that nobody drives: it is as it was when its journal ended.
-        let at = match run.status.is_halted() || interrupted {
-            true => loaded.engine.moment(Timestamp::from_nanos(i64::MIN)),
-            false => loaded.engine.moment(now),
-        };
+        let at = moment(&loaded.engine, &run, interrupted, now);
         let decision = loaded.engine.poll_decision(at);
         let state = state(&run, &loaded);
         Ok(Self { run, loaded, state, decision, interrupted, now })
@@ -49,6 +50,14 @@ impl Seen {
     /// The object of `state.json`, with the facts.
     pub fn to_json(&self, tests: Option<&TestHistory>) -> Json {
         object(&self.state, self.interrupted, &self.loaded, tests)
+    }
+}
+
+/// Nothing happens to a run that nobody drives: it is as it was when its journal ended.
+fn moment(engine: &Engine, run: &Run, interrupted: bool, now: Timestamp) -> Moment {
+    match run.status.is_halted() || interrupted {
+        true => engine.moment(Timestamp::from_nanos(i64::MIN)),
+        false => engine.moment(now),
     }
 }
 

@@ -9,6 +9,7 @@ mod gate;
 pub mod github;
 mod guard;
 mod halts;
+pub mod headers;
 pub mod in_force;
 mod metrics;
 pub mod openapi;

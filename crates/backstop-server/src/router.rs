@@ -73,6 +73,7 @@ fn of_runs() -> Vec<Route> {
             .queries("label", "Only those with all of these: `KEY=VALUE`.", &schemas::label())
             .query("cwd", "Only those of this directory.", text(4_096))
             .query("prefix", "Only those whose names begin like this.", schemas::run_prefix())
+            .query("include", "Also where each comes from.", json!({ "enum": [runs::ORIGIN] }))
             .pages(runs::MOST)
             .answers::<runs::Runs>(200, "A page of runs."),
         Route::new(Method::POST, "/v1/runs", "beginRun", REPORT, || post(runs::begin))
@@ -83,6 +84,11 @@ fn of_runs() -> Vec<Route> {
             .refuses(409, "An order to halt is in force."),
         of_run(Method::GET, "/v1/runs/{id}", "showRun", READ, || get(runs::show))
             .says("A run, as `backstop show --json` tells of it.")
+            .query(
+                "include",
+                "Also where it comes from, and everything that `backstop show` shows it from.",
+                json!({ "enum": [runs::INSIDE] }),
+            )
             .answers::<schemas::RunView>(200, "The run."),
         of_run(Method::POST, "/v1/runs/{id}/events", "report", REPORT, || post(events::report))
             .says("Reports what happened, and is told what to do.")
@@ -111,6 +117,10 @@ fn of_runs() -> Vec<Route> {
             )
             .answers::<events::Page>(200, "The events.")
             .answers_as::<schemas::Text>(200, "text/event-stream", "The events."),
+        of_run(Method::POST, "/v1/runs/{id}/end", "endRun", REPORT, || post(events::end))
+            .says("Ends a run that a script reported to.")
+            .may_take::<events::End>()
+            .answers::<events::Ended>(200, "How it ended."),
         of_run(Method::POST, "/v1/runs/{id}/stop", "stopRun", OPERATE, || post(operate::stop))
             .says("Stops a run.")
             .may_take::<operate::Stop>()
@@ -153,7 +163,7 @@ fn of_switch() -> Vec<Route> {
         Route::new(Method::POST, "/v1/halt", "halt", OPERATE, || post(operate::halt))
             .says("Halts all runs, or those with certain labels, on all machines.")
             .may_take::<operate::Halt>()
-            .answers::<operate::Ordered>(201, "The order."),
+            .answers::<operate::Halted>(201, "The order."),
         Route::new(Method::POST, "/v1/release", "release", OPERATE, || post(operate::release_all))
             .says("Takes back orders to halt.")
             .may_take::<operate::ReleaseAll>()

@@ -256,6 +256,8 @@ fn run_state_properties() -> Json {
         "facts": { "type": "object" },
         "health": { "type": "object" },
         "test_history": { "type": "object" },
+        "origin": { "type": "object" },
+        "inside": { "type": "object" },
     })
 }
 

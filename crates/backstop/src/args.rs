@@ -75,6 +75,15 @@ pub struct Arguments {
         hide_possible_values = true
     )]
     pub color: Colour,
+    /// Work against the `backstop serve` at this address; BACKSTOP_TOKEN holds the token
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "BACKSTOP_SERVER",
+        hide_env_values = true
+    )]
+    pub server: Option<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -348,7 +357,12 @@ Examples:
   backstop init                                       a policy for this project
   backstop policy check                               is it right, will it surprise
   backstop check --events run.jsonl                   what it says of a recorded run
-  backstop reasons stalled                            what a stop means, and what to do";
+  backstop reasons stalled                            what a stop means, and what to do
+  backstop --server https://backstop.example.org ls   the runs of a server
+
+With --server or BACKSTOP_SERVER these work against a `backstop serve` elsewhere: check, begin, emit,
+end, ls, show, stop, answer, release, halt, audit ls and audit show. The flag is refused by all others,
+which take no notice of the variable. --store stands above the variable.";
 
 const CHECK_EXAMPLES: &str = "\
 Exits 0 for continue, warn and complete, else with the reason's code.

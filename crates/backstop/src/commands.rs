@@ -2,51 +2,55 @@
 
 use crate::args::Command;
 use crate::error::Error;
+use crate::remote::{self, Given};
 use crate::terminal::Terminal;
 
-mod answer;
+pub mod answer;
 mod attach;
 mod attend;
-mod audit;
+pub mod audit;
 mod begin;
-mod check;
+pub mod check;
 mod completions;
 mod doctor;
 mod emit;
-mod end;
+pub mod end;
 mod github;
-mod halt;
+pub mod halt;
 mod hook;
 mod init;
 mod logs;
-mod look;
-mod ls;
+pub mod look;
+pub mod ls;
 mod notify;
-mod operate;
+pub mod operate;
 mod pause;
 mod policy;
 mod prune;
 mod raise;
 mod reasons;
-mod release;
+pub mod release;
 mod replay;
 mod report;
 mod resume;
 mod run;
 mod serve;
-mod show;
-mod stop;
+pub mod show;
+pub mod stop;
 mod store;
 mod tests;
 mod token;
 
-/// Runs a command and answers with its exit code.
-pub fn run(command: Command, terminal: &mut Terminal) -> Result<u8, Error> {
+/// Runs a command, here or against the server that was named, and answers with its exit code.
+pub fn run(command: Command, given: &Given, terminal: &mut Terminal) -> Result<u8, Error> {
+    if let Some(server) = given.server_for(&command)? {
+        return remote::run(&command, &server, terminal);
+    }
     match command {
         Command::Run(arguments) => run::run(&arguments, terminal),
         Command::Resume(arguments) => resume::run(&arguments, terminal),
         Command::Begin(arguments) => begin::run(&arguments, terminal),
-        Command::Emit(arguments) => emit::run(&arguments, terminal),
+        Command::Emit(arguments) => emit::run(&arguments, given, terminal),
         Command::End(arguments) => end::run(&arguments, terminal),
         Command::Hook(command) => hook::run(&command, terminal),
         Command::Stop(arguments) => stop::run(&arguments, terminal),

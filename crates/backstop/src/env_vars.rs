@@ -6,6 +6,12 @@ pub const RUN_ID: &str = "BACKSTOP_RUN_ID";
 /// Where a supervised process reports to.
 pub const SOCKET: &str = "BACKSTOP_SOCKET";
 
+/// The server that commands work against.
+pub const SERVER: &str = "BACKSTOP_SERVER";
+
+/// The token for that server.
+pub const TOKEN: &str = "BACKSTOP_TOKEN";
+
 /// Where a token for GitHub is looked for, in this order.
 pub const GITHUB_TOKENS: [&str; 2] = ["BACKSTOP_GITHUB_TOKEN", "GITHUB_TOKEN"];
 

@@ -40,6 +40,9 @@ pub enum Error {
     /// Somebody who should answer does not.
     #[error("{0}")]
     Unreachable(String),
+    /// A server wants another token.
+    #[error("{0}")]
+    Forbidden(String),
     #[error("can't start another process: {}", cause(.0))]
     Process(io::Error),
     /// What the process in the background would have said.
@@ -66,6 +69,7 @@ impl Error {
             Self::Run(_) | Self::Missing(_) => exit_code::NO_INPUT,
             Self::NotNow(_) => exit_code::BAD_DATA,
             Self::Unreachable(_) => exit_code::IO,
+            Self::Forbidden(_) => exit_code::NO_PERMISSION,
             Self::Process(_) => exit_code::INTERNAL,
             Self::Background { code, .. } => *code,
             Self::Resume(ResumeError::Store(error)) => of_store(error),

@@ -19,5 +19,7 @@ pub const INTERNAL: u8 = 70;
 pub const CANNOT_CREATE: u8 = 73;
 /// Reading or writing failed.
 pub const IO: u8 = 74;
+/// A server does not let the caller do it.
+pub const NO_PERMISSION: u8 = 77;
 /// The policy can't be used.
 pub const CONFIGURATION: u8 = 78;

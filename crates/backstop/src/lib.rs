@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 mod args;
 mod commands;
@@ -14,6 +14,7 @@ mod error;
 mod exit_code;
 mod input;
 mod reference;
+mod remote;
 mod report;
 mod sanitise;
 mod store;
@@ -23,12 +24,13 @@ pub use reference::reference;
 
 use args::Arguments;
 use error::Error;
+use remote::Given;
 use terminal::Terminal;
 
 /// Runs the command line and answers with its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
+    let (arguments, given) = match parse(arguments) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are answers; anything else is a usage error, which is never 2: that
             // is the code of a guard violation.
@@ -43,7 +45,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let mut terminal = Terminal::new(arguments.color);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let code = commands::run(arguments.command, &mut terminal)?;
+        let code = commands::run(arguments.command, &given, &mut terminal)?;
         terminal.finish(code)
     }));
     match ended {
@@ -57,6 +59,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         // A panic has said already where it was; its code must not look like a reason's.
         Err(_) => exit_code::INTERNAL.into(),
     }
+}
+
+/// Reads the command line, and which of it are flags and which are variables.
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Arguments, Given), clap::Error> {
+    let matches = Arguments::command().try_get_matches_from(arguments)?;
+    let given = Given::of(&matches);
+    let arguments = Arguments::from_arg_matches(&matches)
+        .map_err(|error| error.format(&mut Arguments::command()))?;
+    Ok((arguments, given))
 }
 
 /// The definitions of all commands and flags, for the reference and the man pages.

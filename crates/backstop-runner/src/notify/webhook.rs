@@ -1,19 +1,17 @@
 //! Posting messages to a URL: signed, tried again, and never farther than it may go.
 
 use std::io::Read as _;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use backstop_core::policy::WebhookUrl;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Error};
 
 use super::address::{GuardedResolver, PrivateAddress};
 use super::signature::Secret;
 use super::{Message, Outcome};
-use crate::{chance, clock};
+use crate::{chance, clock, trust};
 
 /// A URL that messages are posted to.
 #[derive(Clone, Debug)]
@@ -71,6 +69,7 @@ impl Webhook {
     }
 
     fn agent(&self) -> Result<Agent, String> {
+        let tls = trust::tls(self.url.is_encrypted()).map_err(|nobody| nobody.to_string())?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -81,29 +80,10 @@ impl Webhook {
             .timeout_connect(Some(self.pace.connect))
             .timeout_global(Some(self.pace.exchange))
             .user_agent(concat!("backstop/", env!("CARGO_PKG_VERSION")))
-            .tls_config(self.tls()?)
+            .tls_config(tls)
             .build();
         let resolver = GuardedResolver { allow_private: self.allow_private };
         Ok(Agent::with_parts(config, DefaultConnector::default(), resolver))
-    }
-
-    /// Whom this system trusts is trusted here; `SSL_CERT_FILE` names others, as elsewhere.
-    fn tls(&self) -> Result<TlsConfig, String> {
-        let mut trusted = Vec::new();
-        if self.url.is_encrypted() {
-            let found = rustls_native_certs::load_native_certs().certs;
-            trusted.extend(found.iter().map(|found| Certificate::from_der(found).to_owned()));
-            if trusted.is_empty() {
-                return Err("this system trusts nobody: there are no root certificates; install \
-                            `ca-certificates`, or name a file by SSL_CERT_FILE"
-                    .to_owned());
-            }
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        Ok(TlsConfig::builder()
-            .root_certs(RootCerts::new_with_certs(&trusted))
-            .unversioned_rustls_crypto_provider(provider)
-            .build())
     }
 
     /// One attempt. Answers with what is worth keeping of it.

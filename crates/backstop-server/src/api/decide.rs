@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
@@ -26,6 +26,7 @@ use crate::access::Caller;
 use crate::body;
 use crate::data_only;
 use crate::engines::Compiled;
+use crate::headers::{EXIT_CODE, VERDICT};
 use crate::in_force::PolicyFault;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -48,6 +49,10 @@ struct Question<'a> {
     now: Option<Timestamp>,
     #[serde(default)]
     form: Option<Form>,
+    #[serde(default)]
+    pr_number: Option<u64>,
+    #[serde(default)]
+    run_id: Option<u64>,
 }
 
 /// The form of the answer.
@@ -81,18 +86,20 @@ pub(crate) async fn decide(
             return Ok(blocked(&service, message, policy_hash, now));
         }
     };
+    let target = (question.pr_number, question.run_id);
     let events = question.events.unwrap_or_default();
-    let text = compiled.decide(given, &events, now, |engine, decision| {
+    let (text, told) = compiled.decide(given, &events, now, |engine, decision| {
         service.metrics.decided(decision.verdict.as_str(), decision.reason.as_deref());
-        match question.form {
+        let text = match question.form {
             None => decision.to_json(),
             Some(Form::Rerun) => {
-                let answer = Answer::new(engine, &decision, request(&headers));
+                let answer = Answer::new(engine, &decision, request(&headers, target));
                 serde_json::to_string(&answer).unwrap_or_default()
             }
-        }
+        };
+        (text, (decision.verdict, decision.exit_code(engine.policy())))
     });
-    Ok(answered(text))
+    Ok(answered_for_commands(text, told.0, told.1))
 }
 
 /// The answer where not even the caller can be told.
@@ -177,7 +184,9 @@ pub(crate) fn load(bytes: &[u8], syntax: Syntax) -> Result<Policy, Problem> {
 
 /// A hold because nobody can tell what the policy says.
 fn blocked(service: &Service, message: String, policy_hash: String, now: Timestamp) -> Response {
-    answered(hold(service, message, policy_hash, now).to_json())
+    let decision = hold(service, message, policy_hash, now);
+    let exit_code = ReasonCode::PolicyBlock.reason().exit_code;
+    answered_for_commands(decision.to_json(), decision.verdict, exit_code)
 }
 
 /// The decision where nobody can tell what the policy says.
@@ -210,15 +219,25 @@ pub(crate) fn answered(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-fn request(headers: &HeaderMap) -> Request {
+/// A decision in whatever form, with what a command needs of it that ends by it: not every form says
+/// so, and only who has the policy knows the codes of its own reasons.
+fn answered_for_commands(text: String, verdict: Verdict, exit_code: u8) -> Response {
+    let mut response = answered(text);
+    let headers = response.headers_mut();
+    headers.insert(VERDICT, HeaderValue::from_static(verdict.as_str()));
+    headers.insert(EXIT_CODE, HeaderValue::from(u16::from(exit_code)));
+    response
+}
+
+fn request(headers: &HeaderMap, (pr_number, run_id): (Option<u64>, Option<u64>)) -> Request {
     let production =
         std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
     let id = headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
     Request {
         request_id: id.to_owned(),
         deployment_env: if production { "prod" } else { "staging" },
-        pr_number: None,
-        run_id: None,
+        pr_number,
+        run_id,
     }
 }
 
@@ -243,6 +262,8 @@ impl JsonSchema for QuestionSchema {
             "events": { "type": ["array", "null"], "items": events },
             "now": { "type": ["string", "null"], "format": "date-time" },
             "form": { "enum": ["rerun", null] },
+            "pr_number": { "type": ["integer", "null"], "minimum": 0 },
+            "run_id": { "type": ["integer", "null"], "minimum": 0 },
         });
         let schema = json!({
             "type": "object", "properties": properties, "additionalProperties": false,

@@ -7,20 +7,21 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use backstop_core::document::sha256_hex;
 use backstop_core::event::Event;
 use backstop_core::reason::ReasonCode;
+use backstop_core::state::RunStatus;
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery;
 use backstop_runner::socket::inbox::{self, InboxError};
 use backstop_runner::socket::{Answer, may_emit, may_report};
-use backstop_runner::unsupervised::{self, ReportKey, Reported, UnsupervisedError};
+use backstop_runner::unsupervised::{self, Outcome, ReportKey, Reported, UnsupervisedError};
 use backstop_store::access::Scope;
 use backstop_store::{Run, StoreError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -29,10 +30,12 @@ use crate::api::decide::{answered, hold};
 use crate::api::live;
 use crate::api::runs::{find, refused};
 use crate::body;
+use crate::headers::HALTED;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
 use crate::schemas;
 use crate::service::Service;
+use crate::words::{Line, actor};
 
 /// One event, a list of them, or an object with the list: what the document says.
 #[derive(Debug)]
@@ -72,10 +75,15 @@ pub(crate) async fn report(
     let events = read(&bytes)?;
     check_kinds(&caller, &events)?;
     match take_in(&service, &name, events, key, &bytes).await {
-        Ok(answer) => {
+        Ok(Taken { answer, halted_now }) => {
             let verdict = answer.verdict().unwrap_or("");
             service.metrics.decided(verdict, answer.reason());
-            Ok(answered(answer.to_line()))
+            let mut response = answered(answer.to_line());
+            if let Some(status) = halted_now {
+                let status = HeaderValue::from_static(status.as_str());
+                response.headers_mut().insert(HALTED, status);
+            }
+            Ok(response)
         }
         // Whoever waits for a decision is told to wait, not left without one.
         Err(Refused::Store(error)) => {
@@ -99,6 +107,26 @@ fn held(service: &Service) -> Response {
     object["exit_code"] = ReasonCode::PolicyBlock.reason().exit_code.into();
     object["stored"] = false.into();
     answered(object.to_string())
+}
+
+/// What became of a report.
+struct Taken {
+    answer: Answer,
+    /// How the run stands that this has halted.
+    halted_now: Option<RunStatus>,
+}
+
+impl From<Answer> for Taken {
+    fn from(answer: Answer) -> Self {
+        Self { answer, halted_now: None }
+    }
+}
+
+impl From<Outcome> for Taken {
+    fn from(outcome: Outcome) -> Self {
+        let halted_now = outcome.halted_now.then_some(outcome.state.run_status);
+        Self { answer: outcome.answer, halted_now }
+    }
 }
 
 enum Refused {
@@ -127,7 +155,7 @@ async fn take_in(
     events: Vec<Event>,
     key: Option<String>,
     bytes: &[u8],
-) -> Result<Answer, Refused> {
+) -> Result<Taken, Refused> {
     let run = match find(service, name).await {
         Ok(run) => run,
         // A store that can't be read has its own answer.
@@ -137,7 +165,7 @@ async fn take_in(
         Err(problem) => return Err(problem.into()),
     };
     if is_supervised(service, &run).await? {
-        return by_inbox(service, &run, &events, key.as_deref()).await;
+        return by_inbox(service, &run, &events, key.as_deref()).await.map(Taken::from);
     }
     let digest = || sha256_hex(&String::from_utf8_lossy(bytes));
     let key = key.map(|key| ReportKey { key, digest: digest() });
@@ -146,19 +174,19 @@ async fn take_in(
         .apart(async move |store, home| unsupervised::report(&*store, &home, id, events, key).await)
         .await?;
     let outcome = match reported {
-        Ok(Reported::Before(answer)) => return Ok(answer),
+        Ok(Reported::Before(answer)) => return Ok(answer.into()),
         Ok(Reported::Now(outcome)) => outcome,
         Err(UnsupervisedError::Store(error)) => return Err(error.into()),
         Err(other) => return Err(refused(other).into()),
     };
     warn(&run, &outcome.warnings);
     if outcome.state.run_status.is_halted() {
-        return Ok(outcome.answer);
+        return Ok((*outcome).into());
     }
     // An order to halt counts for those who have no supervisor to obey it, too.
     let orders = service.store.halt_list().await?;
     let Some(order) = orders.into_iter().find(|order| order.covers(&run.labels)) else {
-        return Ok(outcome.answer);
+        return Ok((*outcome).into());
     };
     let stopped = service
         .apart(async move |store, home| {
@@ -168,7 +196,7 @@ async fn take_in(
     match stopped {
         Ok(stopped) => {
             warn(&run, &stopped.warnings);
-            Ok(stopped.answer)
+            Ok(stopped.into())
         }
         Err(UnsupervisedError::Store(error)) => Err(error.into()),
         Err(other) => Err(refused(other).into()),
@@ -290,6 +318,52 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         )
     };
     key.map(|key| Some(key.to_owned())).ok_or_else(unclear)
+}
+
+/// Who ends a run.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct End {
+    by: Option<Line>,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Ended {
+    run_id: String,
+    #[schemars(with = "String")]
+    run_status: RunStatus,
+    /// The decision, as a report is answered with it.
+    #[schemars(with = "schemas::RunDecision")]
+    decision: Box<RawValue>,
+}
+
+/// A script has done its work.
+pub(crate) async fn end(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Name(name): Name,
+    query: Query,
+    body::OptionalJson(end): body::OptionalJson<End>,
+) -> Result<axum::Json<Ended>, Problem> {
+    query.end()?;
+    let run = find(&service, &name).await?;
+    if is_supervised(&service, &run).await? {
+        let detail = format!("run {} has a supervisor, and ends by it", run.id);
+        return Err(Problem::conflict(detail));
+    }
+    let (id, by) = (run.id, actor(&caller, end.by));
+    let ended = service
+        .apart(async move |store, home| unsupervised::end(&*store, &home, id, by).await)
+        .await?;
+    let outcome = ended.map_err(refused)?;
+    warn(&run, &outcome.warnings);
+    let decision = RawValue::from_string(outcome.answer.to_line());
+    Ok(axum::Json(Ended {
+        run_id: id.to_string(),
+        run_status: outcome.state.run_status,
+        decision: decision.map_err(|error| Problem::internal(&error))?,
+    }))
 }
 
 /// A page of a journal.

@@ -6,11 +6,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use backstop_core::event::Answer as PersonsAnswer;
+use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use backstop_runner::prompt::Choice;
 use backstop_runner::socket::{Order, inbox};
 use backstop_runner::unsupervised;
-use backstop_store::{HaltOrder, Run};
+use backstop_store::{HaltOrder, Run, RunFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,8 @@ pub(crate) struct Done {
     run_id: String,
     /// Its supervisor was told; else it was done at once.
     supervised: bool,
+    /// It has lost its supervisor, and goes on only by `backstop resume` on a machine of its store.
+    needs_resume: bool,
 }
 
 pub(crate) async fn stop(
@@ -198,6 +201,15 @@ impl From<HaltOrder> for Ordered {
     }
 }
 
+/// A new order to halt.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Halted {
+    #[serde(flatten)]
+    order: Ordered,
+    /// The runs that go on, and are told to stop.
+    runs: Vec<String>,
+}
+
 /// How many orders were taken back.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReleasedAll {
@@ -209,7 +221,7 @@ pub(crate) async fn halt(
     caller: Caller,
     query: Query,
     body::OptionalJson(halt): body::OptionalJson<Halt>,
-) -> Result<(StatusCode, Json<Ordered>), Problem> {
+) -> Result<(StatusCode, Json<Halted>), Problem> {
     query.end()?;
     let order = HaltOrder {
         number: 0,
@@ -220,7 +232,14 @@ pub(crate) async fn halt(
     };
     let order = service.store.halt_order(&order).await?;
     tracing::warn!(by = order.by, labels = ?order.labels, "a halt is ordered");
-    Ok((StatusCode::CREATED, Json(order.into())))
+    let going_on = RunFilter {
+        statuses: vec![RunStatus::Running, RunStatus::Paused],
+        labels: order.labels.clone(),
+        ..RunFilter::default()
+    };
+    let reached = service.store.run_list(&going_on).await?;
+    let runs = reached.iter().map(|run| run.id.to_string()).collect();
+    Ok((StatusCode::CREATED, Json(Halted { order: order.into(), runs })))
 }
 
 pub(crate) async fn halts(
@@ -252,5 +271,9 @@ async fn order(service: &Service, run: &Run, order: &Order) -> Result<Json<Done>
 }
 
 fn done(run: &Run, supervised: bool) -> Json<Done> {
-    Json(Done { run_id: run.id.to_string(), supervised })
+    Json(Done {
+        run_id: run.id.to_string(),
+        supervised,
+        needs_resume: run.supervised && !supervised,
+    })
 }

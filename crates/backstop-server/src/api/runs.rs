@@ -13,7 +13,7 @@ use backstop_core::state::RunStatus;
 use backstop_runner::launch::Launch;
 use backstop_runner::resolve::{ResolveError, resolve};
 use backstop_runner::unsupervised::{self, PinnedPolicy, UnsupervisedError};
-use backstop_runner::view::{self, Seen};
+use backstop_runner::view::{self, Inside, Origin, Seen};
 use backstop_store::{Home, PolicyScope, Run, RunFilter, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,7 @@ pub(crate) async fn list(
         before: before.transpose()?,
         limit: Some(limit + 1),
     };
+    let with_origin = includes(&mut query, ORIGIN)?;
     query.end()?;
     let mut found = service.store.run_list(&filter).await?;
     let more = found.len() > limit as usize;
@@ -72,6 +73,9 @@ pub(crate) async fn list(
         if interrupted {
             object["interrupted"] = true.into();
         }
+        if with_origin {
+            object["origin"] = serde_json::json!(Origin::from(run));
+        }
         runs.push(object);
     }
     Ok(Json(Runs { runs, next_cursor }))
@@ -80,13 +84,31 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     Name(name): Name,
-    query: Query,
+    mut query: Query,
 ) -> Result<Json<Value>, Problem> {
+    let with_inside = includes(&mut query, INSIDE)?;
     query.end()?;
     let run = find(&service, &name).await?;
     let seen = Seen::look(&*service.store, &service.home, run.id).await?;
     let tests = view::test_history(&service.home.run(run.id));
-    Ok(Json(seen.to_json(tests.as_ref())))
+    let mut object = seen.to_json(tests.as_ref());
+    if with_inside {
+        let decisions = service.store.decision_list(run.id).await?;
+        object["origin"] = serde_json::json!(Origin::from(&seen.run));
+        object["inside"] = serde_json::json!(Inside::new(&seen, &decisions, tests));
+    }
+    Ok(Json(object))
+}
+
+/// Whether more is wanted than usual.
+fn includes(query: &mut Query, more: &str) -> Result<bool, Problem> {
+    match query.one("include")? {
+        None => Ok(false),
+        Some(text) if text == more => Ok(true),
+        Some(text) => {
+            Err(Problem::invalid("include", format!("`include` can be `{more}`, not `{text}`")))
+        }
+    }
 }
 
 /// What a new run is to be.
@@ -189,7 +211,9 @@ async fn in_force(
 pub(crate) async fn find(service: &Service, name: &str) -> Result<Run, Problem> {
     resolve(&*service.store, name, Path::new("")).await.map_err(|error| match error {
         ResolveError::Store(error) => error.into(),
-        ResolveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
+        ResolveError::Ambiguous { .. } => {
+            Problem::new(StatusCode::CONFLICT, "AMBIGUOUS", error.to_string())
+        }
         ResolveError::NoneYet | ResolveError::Unknown(_) => Problem::not_found(error.to_string()),
     })
 }
@@ -235,6 +259,9 @@ pub(crate) fn labels(query: &mut Query) -> Result<BTreeMap<String, String>, Prob
 
 pub(crate) const NO_CURSOR: &str = "this is no cursor that was given out here";
 const JSON: backstop_core::document::Syntax = backstop_core::document::Syntax::Json;
+/// What `include` can ask for.
+pub(crate) const ORIGIN: &str = "origin";
+pub(crate) const INSIDE: &str = "inside";
 const USUAL: u32 = 50;
 pub(crate) const MOST: u32 = 500;
 const MOST_UNITS: u64 = (1 << 53) - 1;

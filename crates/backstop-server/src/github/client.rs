@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::io::Read as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use backstop_core::time::in_words;
 use backstop_runner::clock::wall_time;
+use backstop_runner::trust::{self, NobodyTrusted};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use ureq::http::{Response, StatusCode};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 /// Asks GitHub. Waits, so it is used on threads where that does no harm.
@@ -56,8 +56,8 @@ pub enum ClientError {
     Address(String),
     #[error("the token for GitHub is empty or has characters that a header can't have")]
     Token,
-    #[error("{0}")]
-    Trust(&'static str),
+    #[error(transparent)]
+    Trust(#[from] NobodyTrusted),
     #[error("GitHub's rate limit is used up for {}; `{what}` was not done", in_words(*.wait))]
     Limited { what: String, wait: Duration },
     #[error("GitHub answered {status} to `{what}`: {message}")]
@@ -288,22 +288,7 @@ impl Method {
 }
 
 fn agent(is_encrypted: bool, pace: Pace) -> Result<Agent, ClientError> {
-    let mut trusted = Vec::new();
-    if is_encrypted {
-        let found = rustls_native_certs::load_native_certs().certs;
-        trusted.extend(found.iter().map(|found| Certificate::from_der(found).to_owned()));
-        if trusted.is_empty() {
-            return Err(ClientError::Trust(
-                "this system trusts nobody: there are no root certificates; install \
-                 `ca-certificates`, or name a file by SSL_CERT_FILE",
-            ));
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&trusted))
-        .unversioned_rustls_crypto_provider(provider)
-        .build();
+    let tls = trust::tls(is_encrypted)?;
     let config = Agent::config_builder()
         .http_status_as_error(false)
         // Where an answer leads elsewhere, the token must not follow.

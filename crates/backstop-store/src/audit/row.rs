@@ -2,14 +2,14 @@
 
 use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use super::chain::Hash;
 
 /// A decision that is to be kept. What its table calls a pull request may be missing: a run has
 /// none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewAuditRow {
     pub resource_owner: Option<String>,
     pub resource_repo: Option<String>,
@@ -41,7 +41,7 @@ pub struct NewAuditRow {
 }
 
 /// A decision as it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditRow {
     /// Counts from 1 without a gap.
     pub number: u64,
@@ -118,5 +118,12 @@ impl Default for JsonText {
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value().serialize(serializer)
+    }
+}
+
+/// From a row that was sent: what it says is the same, and so is its text as serde writes it.
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Json::deserialize(deserializer).map(|value| Self::of(&value))
     }
 }

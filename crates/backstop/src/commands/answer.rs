@@ -17,16 +17,12 @@ use crate::terminal::Terminal;
 pub fn run(arguments: &AnswerArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::new(&arguments.store)?;
     refuse_if_supervised(&opened, "answer")?;
+    check_note(arguments)?;
     let (choice, note) = (arguments.choice, arguments.note.clone());
-    if choice == Choice::Fix && note.as_deref().is_none_or(|note| note.trim().is_empty()) {
-        return Err(Error::Usage(
-            "`fix` needs a note that says what to do: --note TEXT".to_owned(),
-        ));
-    }
     let run = opened.run(&arguments.run)?;
     if opened.is_supervised(&run)? {
         order(&opened, &run, &Order::Answer { choice, note, by: caller() })?;
-        writeln!(terminal.out, "run {}: {choice}", run.id)?;
+        writeln!(terminal.out, "{}", told(run.id.as_str(), choice))?;
         return Ok(exit_code::OK);
     }
     let answer = match choice {
@@ -43,9 +39,25 @@ pub fn run(arguments: &AnswerArguments, terminal: &mut Terminal) -> Result<u8, E
     let answered =
         unsupervised::answer(&*opened.store, &opened.home, run.id, answer, note, caller());
     remark_warnings(&opened.wait(answered)?, terminal);
-    writeln!(terminal.out, "run {}: {choice}", run.id)?;
+    writeln!(terminal.out, "{}", told(run.id.as_str(), choice))?;
     if run.supervised && answer != Answer::Abort {
         terminal.remark(&format!("to go on: backstop resume {}", run.id));
     }
     Ok(exit_code::OK)
+}
+
+/// Refuses a `fix` that does not say what to do.
+pub fn check_note(arguments: &AnswerArguments) -> Result<(), Error> {
+    let is_empty = arguments.note.as_deref().is_none_or(|note| note.trim().is_empty());
+    if arguments.choice == Choice::Fix && is_empty {
+        return Err(Error::Usage(
+            "`fix` needs a note that says what to do: --note TEXT".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// What is said of a run that was answered.
+pub fn told(run: &str, choice: Choice) -> String {
+    format!("run {run}: {choice}")
 }

@@ -46,13 +46,17 @@ fn ls(arguments: &AuditLsArguments, terminal: &mut Terminal) -> Result<u8, Error
         limit: arguments.limit,
         ..AuditFilter::default()
     };
-    let rows = opened.wait(opened.store.audit_list(&filter))?;
-    if rows.is_empty() && !arguments.json {
+    print_rows(&opened.wait(opened.store.audit_list(&filter))?, arguments.json, terminal)
+}
+
+/// Prints decisions, one line each.
+pub fn print_rows(rows: &[AuditRow], as_json: bool, terminal: &mut Terminal) -> Result<u8, Error> {
+    if rows.is_empty() && !as_json {
         terminal.remark("no decision on record is like that");
     }
     let now = wall_time();
-    for row in &rows {
-        if arguments.json {
+    for row in rows {
+        if as_json {
             writeln!(terminal.out, "{}", serde_json::json!(row))?;
             continue;
         }
@@ -72,26 +76,34 @@ fn ls(arguments: &AuditLsArguments, terminal: &mut Terminal) -> Result<u8, Error
 fn show(arguments: &AuditShowArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::new(&arguments.store)?;
     let number = arguments.number;
-    let missing = || {
-        Error::Missing(format!(
-            "the audit has no row {number}\n\nhint: `backstop audit ls` lists the newest"
-        ))
-    };
+    let missing = || missing(number);
     let before = number.checked_sub(1).ok_or_else(missing)?;
     let filter = AuditFilter { cursor: Some(before), limit: 1, ..AuditFilter::default() };
     let rows = opened.wait(opened.store.audit_list(&filter))?;
     let row = rows.into_iter().find(|row| row.number == number).ok_or_else(missing)?;
-    if arguments.json {
+    print_row(&row, arguments.json, terminal)
+}
+
+/// The refusal where there is no such row.
+pub fn missing(number: u64) -> Error {
+    Error::Missing(format!(
+        "the audit has no row {number}\n\nhint: `backstop audit ls` lists the newest"
+    ))
+}
+
+/// Prints everything about a decision.
+pub fn print_row(row: &AuditRow, as_json: bool, terminal: &mut Terminal) -> Result<u8, Error> {
+    if as_json {
         writeln!(terminal.out, "{:#}", serde_json::json!(row))?;
         return Ok(exit_code::OK);
     }
-    let AuditRow { row: said, previous_hash, hash, .. } = &row;
+    let AuditRow { row: said, previous_hash, hash, .. } = row;
     let optional = |text: &Option<String>| text.as_deref().map(harmless).unwrap_or_default();
     let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
     let lines = [
         ("decision", format!("{} {}", harmless(&said.decision), optional(&said.reason_code))),
-        ("because", sentence(&row)),
-        ("about", subject(&row)),
+        ("because", sentence(row)),
+        ("about", subject(row)),
         ("next", harmless(&said.recommended_next_step)),
         ("class", optional(&said.failure_class)),
         ("attempts", count(said.current_job_attempts)),

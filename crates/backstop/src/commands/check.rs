@@ -22,23 +22,11 @@ use crate::report;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let files = [&arguments.policy, &arguments.facts, &arguments.events];
-    if files.into_iter().filter(|path| path.as_deref() == Some(input::STDIN)).count() > 1 {
-        return Err(Error::Usage(
-            "only one of --policy, --facts and --events can be standard input".to_owned(),
-        ));
-    }
-    let source = input::usable_policy(arguments.policy.as_deref(), terminal.colours_errors())?;
-    if arguments.policy.is_none() {
-        terminal.remark(&format!("policy: {}", source.name));
-    }
-    for note in &source.loaded.notes {
-        terminal.remark(&format!("note: {}: {note}", source.name));
-    }
-    let policy = source.loaded.policy;
+    refuse_two_inputs(arguments)?;
+    let policy = load_policy(arguments, terminal)?;
     let now = arguments.now.unwrap_or_else(|| Timestamp::from_jiff(jiff::Timestamp::now()));
     let given = match &arguments.facts {
-        Some(path) => given_facts(path)?,
+        Some(path) => given_facts(path)?.0,
         None => GivenFacts::default(),
     };
     // What is left out counts as nothing used; what is said to be unknown is not "no".
@@ -49,9 +37,13 @@ pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Er
         engine = engine.with_neutral_meters();
     }
     if let Some(path) = &arguments.events {
-        fold_events(path, now, &mut engine)?;
+        read_events(path, |event, _| {
+            engine.handle_event(&event, now);
+            Ok(())
+        })?;
     }
-    remark_on_what_is_missing(arguments, &engine, now, terminal);
+    let last = engine.moment(Timestamp::from_nanos(i64::MIN)).at;
+    remark_on_what_is_missing(arguments, last, now, terminal);
     let decision = engine.poll_decision(engine.moment(now));
     let code = match decision.verdict {
         Verdict::Complete if arguments.break_when_complete => exit_code::COMPLETE,
@@ -64,10 +56,33 @@ pub fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
 }
 
+/// Refuses to read one standard input twice.
+pub fn refuse_two_inputs(arguments: &CheckArguments) -> Result<(), Error> {
+    let files = [&arguments.policy, &arguments.facts, &arguments.events];
+    if files.into_iter().filter(|path| path.as_deref() == Some(input::STDIN)).count() > 1 {
+        return Err(Error::Usage(
+            "only one of --policy, --facts and --events can be standard input".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Loads the policy that was named, else the usual one, and says what is worth knowing about it.
+pub fn load_policy(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Policy, Error> {
+    let source = input::usable_policy(arguments.policy.as_deref(), terminal.colours_errors())?;
+    if arguments.policy.is_none() {
+        terminal.remark(&format!("policy: {}", source.name));
+    }
+    for note in &source.loaded.notes {
+        terminal.remark(&format!("note: {}: {note}", source.name));
+    }
+    Ok(source.loaded.policy)
+}
+
 /// Says so when the question cannot be the one that was meant.
-fn remark_on_what_is_missing(
+pub fn remark_on_what_is_missing(
     arguments: &CheckArguments,
-    engine: &Engine,
+    last: Timestamp,
     now: Timestamp,
     terminal: &mut Terminal,
 ) {
@@ -77,7 +92,6 @@ fn remark_on_what_is_missing(
     if arguments.events.is_none() || arguments.now.is_some() {
         return;
     }
-    let last = engine.moment(Timestamp::from_nanos(i64::MIN)).at;
     if now.since(last) > RECENT && last > Timestamp::default() {
         terminal.remark(&format!(
             "note: decided as of now, but the last event was at {last}; to decide as of then: --now {last}"
@@ -88,7 +102,8 @@ fn remark_on_what_is_missing(
 /// Older events are a recording, not a run that goes on.
 const RECENT: Duration = Duration::from_secs(3600);
 
-fn given_facts(path: &str) -> Result<GivenFacts, Error> {
+/// Reads facts, and keeps what was read.
+pub fn given_facts(path: &str) -> Result<(GivenFacts, Vec<u8>), Error> {
     let bytes = input::read(path)?;
     if bytes.len() > MAX_BYTES {
         let message =
@@ -96,14 +111,19 @@ fn given_facts(path: &str) -> Result<GivenFacts, Error> {
         return Err(Error::BadData { place: input::shown(path).to_owned(), message });
     }
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-    GivenFacts::from_json(text).map_err(|error| Error::BadData {
+    let given = GivenFacts::from_json(text).map_err(|error| Error::BadData {
         place: format!("{}:{}:{}", input::shown(path), error.line, error.column),
         message: format!("these are not facts: {error}"),
-    })
+    })?;
+    Ok((given, text.to_vec()))
 }
 
-/// Folds a file of events, one line at a time, so that its size does not matter.
-fn fold_events(path: &str, now: Timestamp, engine: &mut Engine) -> Result<(), Error> {
+/// Reads a file of events, one line at a time, so that its size does not matter. Each is handed over
+/// with the length of its line.
+pub fn read_events(
+    path: &str,
+    mut take: impl FnMut(Event, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut lines = input::lines(path)?;
     let mut line = Vec::new();
     for number in 1.. {
@@ -131,7 +151,7 @@ fn fold_events(path: &str, now: Timestamp, engine: &mut Engine) -> Result<(), Er
             place: place(blanks + error.column),
             message: format!("this is not an event: {error}"),
         })?;
-        engine.handle_event(&event, now);
+        take(event, length)?;
     }
     Ok(())
 }
@@ -149,7 +169,10 @@ fn show(
             writeln!(terminal.out, "{text}")?;
         }
         None if arguments.json => writeln!(terminal.out, "{}", decision.to_json())?,
-        None => write!(terminal.out, "{}", report::decision(engine, decision))?,
+        None => {
+            let code = decision.exit_code(engine.policy());
+            write!(terminal.out, "{}", report::decision(engine.policy(), code, decision))?;
+        }
     }
     Ok(())
 }
@@ -161,7 +184,7 @@ fn request(arguments: &CheckArguments, decision: &Decision) -> Request {
         request_id: arguments
             .request_id
             .clone()
-            .unwrap_or_else(|| new_request_id(arguments, decision)),
+            .unwrap_or_else(|| new_request_id(arguments, decision.decided_at)),
         deployment_env: if production { "prod" } else { "staging" },
         pr_number: arguments.pr,
         run_id: arguments.run_id,
@@ -170,9 +193,9 @@ fn request(arguments: &CheckArguments, decision: &Decision) -> Request {
 
 /// Unique enough to find one line in a log: the time, and the process unless the time was given:
 /// then the same question has the same answer, to the byte.
-fn new_request_id(arguments: &CheckArguments, decision: &Decision) -> String {
+pub fn new_request_id(arguments: &CheckArguments, at: Timestamp) -> String {
     let process = if arguments.now.is_some() { 0 } else { std::process::id() };
-    format!("req-{:x}-{process:x}", decision.decided_at.as_nanos())
+    format!("req-{:x}-{process:x}", at.as_nanos())
 }
 
 /// The machine's zone, looked up only for policies that name a time of day, since that reads files.

@@ -15,6 +15,7 @@ use crate::env_vars::{RUN_ID, SOCKET};
 use crate::error::Error;
 use crate::exit_code;
 use crate::input;
+use crate::remote::{Given, Reporter};
 use crate::sanitise::harmless;
 use crate::store::Opened;
 use crate::terminal::Terminal;
@@ -23,9 +24,10 @@ mod words;
 
 use words::Said;
 
-pub fn run(arguments: &EmitArguments, terminal: &mut Terminal) -> Result<u8, Error> {
+pub fn run(arguments: &EmitArguments, given: &Given, terminal: &mut Terminal) -> Result<u8, Error> {
     let mut told = Told {
         run: arguments.run.clone(),
+        given: given.clone(),
         store: arguments.store.clone(),
         print: arguments.print,
         break_when_complete: arguments.break_when_complete,
@@ -43,14 +45,14 @@ pub fn run(arguments: &EmitArguments, terminal: &mut Terminal) -> Result<u8, Err
             }
         },
     };
-    let mut way = Way::open(told.run.as_deref(), &told.store)?;
+    let mut way = told.way()?;
     let answer = way.emit(&event, terminal)?;
     told.show(&answer, terminal)
 }
 
 /// Reports every line of standard input. The last decision counts.
 fn emit_lines(told: &Told, terminal: &mut Terminal) -> Result<u8, Error> {
-    let mut way = Way::open(told.run.as_deref(), &told.store)?;
+    let mut way = told.way()?;
     let mut code = exit_code::OK;
     for (number, line) in (1..).zip(input::lines(input::STDIN)?.split(b'\n')) {
         let unreadable = |source| Error::NoInput { path: input::STDIN.to_owned(), source };
@@ -77,12 +79,28 @@ fn event(text: &[u8], place: &str) -> Result<Event, Error> {
 /// What the flags say, wherever they stand.
 struct Told {
     run: Option<String>,
+    given: Given,
     store: StoreArguments,
     print: PrintForm,
     break_when_complete: bool,
 }
 
 impl Told {
+    /// How the run is reached: where only a variable names a server, the supervisor of the run that
+    /// this process is part of is nearer.
+    fn way(&self) -> Result<Way, Error> {
+        let named = self.run.as_deref();
+        let is_part = || is_part(named) && std::env::var_os(SOCKET).is_some();
+        match self.given.server()? {
+            Some(server) if !(self.given.is_by_variable() && is_part()) => {
+                let run = named.map(str::to_owned).or_else(|| std::env::var(RUN_ID).ok());
+                let run = run.ok_or_else(which_run)?;
+                Ok(Way::Server(Box::new(Reporter::new(server, run))))
+            }
+            _ => Way::open(named, &self.store),
+        }
+    }
+
     /// Prints a decision and says with which code to end.
     fn show(&self, answer: &Answer, terminal: &mut Terminal) -> Result<u8, Error> {
         let shown = match self.print {
@@ -119,18 +137,15 @@ pub(super) enum Way {
     Inbox(Opened, Run),
     /// It has no supervisor.
     Store(Opened, Run),
+    /// It is another machine's.
+    Server(Box<Reporter>),
 }
 
 impl Way {
     /// Finds the run that was named, else the one that this process is part of.
     pub(super) fn open(named: Option<&str>, store: &StoreArguments) -> Result<Self, Error> {
         let surrounding = std::env::var(RUN_ID).ok();
-        let is_part = match (named, &surrounding) {
-            (None, _) => true,
-            (Some(named), Some(own)) => is_beginning(named, own),
-            (Some(_), None) => false,
-        };
-        if let Some(socket) = std::env::var_os(SOCKET).filter(|_| is_part) {
+        if let Some(socket) = std::env::var_os(SOCKET).filter(|_| is_part(named)) {
             match Client::report_to(Path::new(&socket)) {
                 Ok(client) => return Ok(Self::Socket(Box::new(client))),
                 Err(error) if surrounding.is_none() && named.is_none() => {
@@ -141,10 +156,7 @@ impl Way {
             }
         }
         let Some(named) = named.map(str::to_owned).or(surrounding) else {
-            return Err(Error::Usage(format!(
-                "which run is this about?\n\nhint: name it with --run, or set {RUN_ID}; \
-                 a supervised command has {SOCKET} already"
-            )));
+            return Err(which_run());
         };
         let opened = Opened::new(store)?;
         let run = opened.run(&named)?;
@@ -162,13 +174,17 @@ impl Way {
     pub(super) fn decision(&mut self) -> Result<Option<Answer>, Error> {
         match self {
             Self::Socket(client) => client.decision().map(Some).map_err(from_client),
-            Self::Inbox(..) | Self::Store(..) => Ok(None),
+            Self::Inbox(..) | Self::Store(..) | Self::Server(_) => Ok(None),
         }
     }
 
     pub(super) fn emit(&mut self, event: &Event, terminal: &mut Terminal) -> Result<Answer, Error> {
         match self {
             Self::Socket(client) => client.event(event).map_err(from_client),
+            Self::Server(reporter) => {
+                may_emit(&event.kind).map_err(|refusal| Error::NotNow(refusal.to_string()))?;
+                reporter.emit(event, terminal)
+            }
             Self::Inbox(opened, run) => {
                 let posted = inbox::event(&*opened.store, run.id, event, inbox::PATIENCE);
                 opened.wait(posted).map_err(from_inbox)
@@ -191,6 +207,22 @@ impl Way {
             }
         }
     }
+}
+
+/// Whether the run that is meant is the one that this process is part of.
+fn is_part(named: Option<&str>) -> bool {
+    match (named, std::env::var(RUN_ID)) {
+        (None, _) => true,
+        (Some(named), Ok(own)) => is_beginning(named, &own),
+        (Some(_), Err(_)) => false,
+    }
+}
+
+fn which_run() -> Error {
+    Error::Usage(format!(
+        "which run is this about?\n\nhint: name it with --run, or set {RUN_ID}; \
+         a supervised command has {SOCKET} already"
+    ))
 }
 
 /// Whether a name is the beginning of a run's.

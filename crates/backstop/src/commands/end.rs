@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use backstop_core::state::RunStatus;
+use backstop_runner::socket::Answer;
 use backstop_runner::unsupervised;
 
 use crate::args::EndArguments;
@@ -12,12 +14,7 @@ use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &EndArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let named = arguments.run.clone().or_else(|| std::env::var(RUN_ID).ok());
-    let Some(named) = named else {
-        return Err(Error::Usage(format!(
-            "which run ends?\n\nhint: name it with --run, or set {RUN_ID}"
-        )));
-    };
+    let named = which(arguments)?;
     let opened = Opened::new(&arguments.store)?;
     let run = opened.run(&named)?;
     if opened.is_supervised(&run)? {
@@ -26,14 +23,27 @@ pub fn run(arguments: &EndArguments, terminal: &mut Terminal) -> Result<u8, Erro
             id = run.id
         )));
     }
-    let ended = unsupervised::end(&*opened.store, &opened.home, run.id, caller());
-    let outcome = opened.wait(ended)?;
+    let ending = unsupervised::end(&*opened.store, &opened.home, run.id, caller());
+    let outcome = opened.wait(ending)?;
     outcome.warnings.iter().for_each(|warning| terminal.remark(&format!("warning: {warning}")));
     if let Some(annotation) = &outcome.annotation {
         write!(terminal.err, "{annotation}")?;
     }
-    let (status, reason) = (outcome.state.run_status, outcome.answer.reason().unwrap_or_default());
-    let message = harmless(outcome.answer.message());
-    writeln!(terminal.out, "run {} is {status}: {reason}   {message}", run.id)?;
+    let status = outcome.state.run_status;
+    writeln!(terminal.out, "{}", ended(run.id.as_str(), status, &outcome.answer))?;
     Ok(outcome.answer.exit_code())
+}
+
+/// The run that is named, else the one that this process is part of.
+pub fn which(arguments: &EndArguments) -> Result<String, Error> {
+    let named = arguments.run.clone().or_else(|| std::env::var(RUN_ID).ok());
+    named.ok_or_else(|| {
+        Error::Usage(format!("which run ends?\n\nhint: name it with --run, or set {RUN_ID}"))
+    })
+}
+
+/// What is said of a run that has ended.
+pub fn ended(run: &str, status: RunStatus, answer: &Answer) -> String {
+    let (reason, message) = (answer.reason().unwrap_or_default(), answer.message());
+    format!("run {run} is {status}: {}   {}", harmless(reason), harmless(message))
 }

@@ -27,16 +27,16 @@ pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Err
     };
     let order = opened.wait(opened.store.halt_order(&order))?;
     let going_on = going_on(&opened, &order.labels)?;
-    writeln!(
-        terminal.out,
-        "{} {} told to stop; nothing starts until `backstop release --all`",
-        going_on.len(),
-        if going_on.len() == 1 { "run is" } else { "runs are" }
-    )?;
-    for id in going_on {
-        writeln!(terminal.out, "  {id}")?;
-    }
+    write!(terminal.out, "{}", ordered(&going_on))?;
     Ok(exit_code::OK)
+}
+
+/// What is said of an order to halt: whom it reaches.
+pub fn ordered(runs: &[impl std::fmt::Display]) -> String {
+    let what = if runs.len() == 1 { "run is" } else { "runs are" };
+    let names: String = runs.iter().map(|run| format!("  {run}\n")).collect();
+    let count = runs.len();
+    format!("{count} {what} told to stop; nothing starts until `backstop release --all`\n{names}")
 }
 
 /// Takes back the orders to halt, and lets go what is held.
@@ -56,13 +56,17 @@ pub fn release(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<
             Err(error) => terminal.remark(&format!("warning: {error}")),
         }
     }
-    writeln!(
-        terminal.out,
-        "{taken_back} {} to halt taken back, {released} held {} released",
-        if taken_back == 1 { "order" } else { "orders" },
-        if released == 1 { "run" } else { "runs" }
-    )?;
+    writeln!(terminal.out, "{}", self::taken_back(taken_back, released))?;
     Ok(exit_code::OK)
+}
+
+/// What is said of orders that were taken back.
+pub fn taken_back(orders: u64, runs: u64) -> String {
+    format!(
+        "{orders} {} to halt taken back, {runs} held {} released",
+        if orders == 1 { "order" } else { "orders" },
+        if runs == 1 { "run" } else { "runs" }
+    )
 }
 
 /// What the order reaches: supervisors hear of it within a second, scripts when they report next.

@@ -30,12 +30,38 @@ pub struct Look {
 impl Look {
     /// Looks at a run. A halt that a crash has cut short is finished first.
     pub fn at(opened: &Opened, run: RunId) -> Result<Self, Error> {
-        let seen = opened.wait(Seen::look(&*opened.store, &opened.home, run))?;
-        let Seen { run, loaded, state, decision, interrupted, now } = seen;
-        let mut look =
-            Self { run, loaded, state, decision, interrupted, now, kept: None, verification: None };
-        look.read_end_of_journal(opened)?;
+        let mut look = Self::of(opened.wait(Seen::look(&*opened.store, &opened.home, run))?);
+        let (after, limit) = look.end_of_journal();
+        for stored in opened.wait(opened.store.event_list(run, after, limit))? {
+            if let Ok(event) = Event::from_json(stored.body.as_bytes()) {
+                look.hear(event.kind);
+            }
+        }
         Ok(look)
+    }
+
+    /// A run as it was seen. The end of its journal has more to say.
+    pub fn of(seen: Seen) -> Self {
+        let Seen { run, loaded, state, decision, interrupted, now } = seen;
+        Self { run, loaded, state, decision, interrupted, now, kept: None, verification: None }
+    }
+
+    /// After which event, and how many, the last words of the journal are looked for.
+    pub fn end_of_journal(&self) -> (u64, u32) {
+        (self.loaded.last_seq.saturating_sub(END), u32::try_from(END).unwrap_or(u32::MAX))
+    }
+
+    /// Takes in what facts do not hold: which ref keeps the work, and what the verification said.
+    pub fn hear(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Noted(noted) if noted.what == Note::Kept => self.kept = Some(noted.detail),
+            EventKind::Verification(last) => {
+                let detail = last.detail.filter(|detail| !detail.is_empty());
+                let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+                self.verification = Some(format!("{}{detail}", verified(last.outcome)));
+            }
+            _ => {}
+        }
     }
 
     pub fn card(&self) -> Card<'_> {
@@ -48,27 +74,6 @@ impl Look {
             verification: self.verification.as_deref(),
             interrupted: self.interrupted,
         }
-    }
-
-    /// What facts do not hold: which ref keeps the work, and what the verification said.
-    fn read_end_of_journal(&mut self, opened: &Opened) -> Result<(), Error> {
-        let from = self.loaded.last_seq.saturating_sub(END);
-        let limit = u32::try_from(END).unwrap_or(u32::MAX);
-        let events = opened.wait(opened.store.event_list(self.run.id, from, limit))?;
-        for stored in events {
-            match Event::from_json(stored.body.as_bytes()).map(|event| event.kind) {
-                Ok(EventKind::Noted(noted)) if noted.what == Note::Kept => {
-                    self.kept = Some(noted.detail);
-                }
-                Ok(EventKind::Verification(last)) => {
-                    let detail = last.detail.filter(|detail| !detail.is_empty());
-                    let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
-                    self.verification = Some(format!("{}{detail}", verified(last.outcome)));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 }
 

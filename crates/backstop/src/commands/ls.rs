@@ -24,34 +24,49 @@ pub fn run(arguments: &LsArguments, terminal: &mut Terminal) -> Result<u8, Error
     let opened = Opened::new(&arguments.store)?;
     let now = wall_time();
     let rows = rows(&opened, arguments, now)?;
-    if arguments.json {
-        for row in &rows {
-            let mut object = serde_json::json!(row.state);
-            if row.interrupted {
-                object["interrupted"] = true.into();
-            }
-            writeln!(terminal.out, "{object}")?;
-        }
-    } else if rows.is_empty() {
+    if rows.is_empty() && !arguments.json {
         terminal.remark(&nothing(&opened, arguments)?);
     } else {
-        let width = terminal.columns();
-        write!(terminal.out, "{}", table(&rows, arguments.all, width, now))?;
+        print(&rows, arguments.json, arguments.all, now, terminal)?;
     }
     Ok(exit_code::OK)
 }
 
+/// Prints a list that is not empty, or may be.
+pub fn print(
+    rows: &[Row],
+    as_json: bool,
+    with_directory: bool,
+    now: Timestamp,
+    terminal: &mut Terminal,
+) -> Result<(), Error> {
+    if !as_json {
+        let width = terminal.columns();
+        write!(terminal.out, "{}", table(rows, with_directory, width, now))?;
+        return Ok(());
+    }
+    for row in rows {
+        let mut object = serde_json::json!(row.state);
+        if row.interrupted {
+            object["interrupted"] = true.into();
+        }
+        writeln!(terminal.out, "{object}")?;
+    }
+    Ok(())
+}
+
 /// A run as it is listed.
 #[derive(Debug)]
-struct Row {
-    run: Run,
-    state: RunState,
-    interrupted: bool,
+pub struct Row {
+    pub state: RunState,
+    pub interrupted: bool,
+    pub created_at: Timestamp,
+    pub cwd: String,
+    pub command: Vec<String>,
 }
 
 fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<Row>, Error> {
-    let mut statuses: Vec<_> = arguments.status.iter().flat_map(|status| stored(*status)).collect();
-    statuses.dedup();
+    let statuses = statuses(arguments);
     // Who is interrupted is not known to the store, so what is left of these is counted here.
     let counts_here =
         statuses.contains(&RunStatus::Running) || statuses.contains(&RunStatus::Paused);
@@ -69,7 +84,7 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
             break;
         }
         let row = row(opened, run, now)?;
-        if arguments.status.is_empty() || arguments.status.contains(&row.shown_status()) {
+        if row.is_wanted(arguments) {
             rows.push(row);
         }
     }
@@ -78,12 +93,18 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
 
 fn row(opened: &Opened, run: Run, now: Timestamp) -> Result<Row, Error> {
     let (state, interrupted) = opened.wait(view::listed(&*opened.store, &run, now))?;
-    Ok(Row { run, state, interrupted })
+    let Run { created_at, cwd, command, .. } = run;
+    Ok(Row { state, interrupted, created_at, cwd, command })
 }
 
 impl Row {
+    /// Whether it has a status that was asked for.
+    pub fn is_wanted(&self, arguments: &LsArguments) -> bool {
+        arguments.status.is_empty() || arguments.status.contains(&self.shown_status())
+    }
+
     fn shown_status(&self) -> ShownStatus {
-        match self.run.status {
+        match self.state.run_status {
             _ if self.interrupted => ShownStatus::Interrupted,
             RunStatus::Running => ShownStatus::Running,
             RunStatus::Paused => ShownStatus::Paused,
@@ -97,16 +118,16 @@ impl Row {
     fn cells(&self, now: Timestamp) -> [String; CELLS] {
         let numbers = &self.state.statistics;
         let reason = self.state.stop_reason.as_ref().map(|reason| harmless(&reason.code));
-        let (_, word, _) = appearance(self.run.status, self.interrupted);
+        let (_, word, _) = appearance(self.state.run_status, self.interrupted);
         [
-            short(self.run.id),
+            short(self.state.run_id),
             word.to_owned(),
             // What is completed has that for its reason, too.
             reason.filter(|reason| reason != word).unwrap_or_default(),
             numbers.iterations.to_string(),
             duration(std::time::Duration::from_millis(numbers.active_ms)),
             if numbers.cost_known { dollars(numbers.cost_usd) } else { "–".to_owned() },
-            age(self.run.created_at, now),
+            age(self.created_at, now),
         ]
     }
 }
@@ -136,12 +157,12 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
         line(&HEADS.map(str::to_owned), if with_directory { "where, what" } else { "what" });
     let mut text = painted(&heads, Style::new().dimmed(), true) + "\n";
     for (row, cells) in rows.iter().zip(&cells) {
-        let command = shown_command(&row.run.command, rest);
+        let command = shown_command(&row.command, rest);
         let last = match with_directory {
-            true => format!("{}  {command}", harmless(&ending(&row.run.cwd, rest / 2))),
+            true => format!("{}  {command}", harmless(&ending(&row.cwd, rest / 2))),
             false => command,
         };
-        let (_, word, style) = appearance(row.run.status, row.interrupted);
+        let (_, word, style) = appearance(row.state.run_status, row.interrupted);
         let word = columns(word, widths[1]);
         let coloured = painted(&word, style, true);
         text.push_str(&line(cells, &last).replacen(&word, &coloured, 1));
@@ -174,6 +195,13 @@ fn nothing(opened: &Opened, arguments: &LsArguments) -> Result<String, Error> {
                 .to_owned()
         }
     })
+}
+
+/// The statuses under which the store has the runs that are asked for; none for all.
+pub fn statuses(arguments: &LsArguments) -> Vec<RunStatus> {
+    let mut statuses: Vec<_> = arguments.status.iter().flat_map(|status| stored(*status)).collect();
+    statuses.dedup();
+    statuses
 }
 
 /// The statuses under which the store may have such a run.

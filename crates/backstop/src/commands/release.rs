@@ -19,14 +19,22 @@ pub fn run(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<u8, 
     let why = arguments.why.clone();
     if opened.is_supervised(&run)? {
         order(&opened, &run, &Order::Release { by: caller(), why: why.unwrap_or_default() })?;
-        writeln!(terminal.out, "run {} goes on", run.id)?;
+        writeln!(terminal.out, "{}", told(run.id.as_str(), true))?;
         return Ok(exit_code::OK);
     }
     let released = unsupervised::release(&*opened.store, &opened.home, run.id, caller(), why);
     remark_warnings(&opened.wait(released)?, terminal);
-    writeln!(terminal.out, "run {} is released", run.id)?;
+    writeln!(terminal.out, "{}", told(run.id.as_str(), false))?;
     if run.supervised {
         terminal.remark(&format!("to go on: backstop resume {}", run.id));
     }
     Ok(exit_code::OK)
+}
+
+/// What is said of a run that was let go.
+pub fn told(run: &str, supervised: bool) -> String {
+    match supervised {
+        true => format!("run {run} goes on"),
+        false => format!("run {run} is released"),
+    }
 }

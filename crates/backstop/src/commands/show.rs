@@ -47,7 +47,8 @@ pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Err
     Ok(exit_code::OK)
 }
 
-fn page(look: &Look, tests: Option<&TestHistory>, decisions: &[DecisionRecord]) -> String {
+/// A run for people.
+pub fn page(look: &Look, tests: Option<&TestHistory>, decisions: &[DecisionRecord]) -> String {
     let run = &look.run;
     let begun = format!("{} ({})", local_time(run.created_at), age(run.created_at, look.now));
     let mut text = format!(

@@ -17,8 +17,7 @@ pub fn run(arguments: &StopArguments, terminal: &mut Terminal) -> Result<u8, Err
     let run = opened.run(&arguments.run)?;
     if opened.is_supervised(&run)? {
         order(&opened, &run, &Order::Stop { now: arguments.now, by: caller() })?;
-        let how = if arguments.now { "now" } else { "once its iteration has ended" };
-        writeln!(terminal.out, "run {} stops {how}", run.id)?;
+        writeln!(terminal.out, "{}", told(run.id.as_str(), true, arguments.now))?;
     } else {
         refuse_if_not_running(&run)?;
         let stopped =
@@ -28,7 +27,16 @@ pub fn run(arguments: &StopArguments, terminal: &mut Terminal) -> Result<u8, Err
         if let Some(annotation) = &outcome.annotation {
             write!(terminal.err, "{annotation}")?;
         }
-        writeln!(terminal.out, "run {} is stopped; whoever reports next is told so", run.id)?;
+        writeln!(terminal.out, "{}", told(run.id.as_str(), false, arguments.now))?;
     }
     Ok(exit_code::OK)
+}
+
+/// What is said of a run that stops.
+pub fn told(run: &str, supervised: bool, now: bool) -> String {
+    match (supervised, now) {
+        (true, true) => format!("run {run} stops now"),
+        (true, false) => format!("run {run} stops once its iteration has ended"),
+        (false, _) => format!("run {run} is stopped; whoever reports next is told so"),
+    }
 }

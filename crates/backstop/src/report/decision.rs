@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use backstop_core::decision::{AlsoMet, Decision, RuleProgress};
-use backstop_core::engine::Engine;
+use backstop_core::policy::Policy;
 use backstop_core::reason::AnyReason;
 use backstop_core::verdict::Verdict;
 use owo_colors::{OwoColorize as _, Style};
@@ -12,13 +12,13 @@ use unicode_width::UnicodeWidthStr as _;
 use super::table::{WIDTH, columns, cut, hanging, wrapped};
 use crate::sanitise::harmless;
 
-/// The whole report.
-pub fn decision(engine: &Engine, decision: &Decision) -> String {
+/// The whole report. The code is that of a command which ends by the decision.
+pub fn decision(policy: &Policy, exit_code: u8, decision: &Decision) -> String {
     let mut text = headline(decision);
     text.push_str(&bars(decision));
     text.push_str(&also_fired(&decision.also_met));
     text.push_str(&unknown(decision));
-    text.push_str(&next(engine, decision));
+    text.push_str(&next(policy, exit_code, decision));
     text
 }
 
@@ -136,13 +136,12 @@ fn unknown(decision: &Decision) -> String {
 }
 
 /// What the verdict means for whoever reads it.
-fn next(engine: &Engine, decision: &Decision) -> String {
+fn next(policy: &Policy, exit_code: u8, decision: &Decision) -> String {
     let Some(code) = &decision.reason else { return String::new() };
     if matches!(decision.verdict, Verdict::Complete | Verdict::Warn) {
         return String::new();
     }
-    let exit_code = decision.exit_code(engine.policy());
-    match engine.policy().reason(code) {
+    match policy.reason(code) {
         // No page tells of a policy's own reason, so its author's words stand here.
         AnyReason::Custom(own) => {
             let words = format!("exit {exit_code} · {}. {}", own.title, own.diagnosis);

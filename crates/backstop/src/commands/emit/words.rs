@@ -69,7 +69,11 @@ pub fn read(words: &[String], told: &mut Told) -> Result<Said, Error> {
         };
         match name {
             "run" => told.run = Some(value.to_owned()),
-            "store" => told.store.store = Some(value.to_owned()),
+            "store" => {
+                told.store.store = Some(value.to_owned());
+                told.given.add_store();
+            }
+            "server" => told.given.add_server(value),
             "print" => {
                 told.print = PrintForm::from_str(value, true).map_err(|_| {
                     Error::Usage(format!("`--print` is `text` or `json`, not `{value}`"))
@@ -167,6 +171,7 @@ mod tests {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let mut told = Told {
             run: None,
+            given: crate::remote::Given::default(),
             store: crate::args::StoreArguments::default(),
             print: PrintForm::Text,
             break_when_complete: false,

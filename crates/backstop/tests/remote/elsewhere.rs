@@ -1,0 +1,77 @@
+//! A server with its store, and a client that has neither.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::support::Ended;
+use crate::support::looping::Loop;
+
+/// A machine with a store and a server, and another one that asks it.
+pub struct Elsewhere {
+    /// The machine of the server.
+    pub there: Loop,
+    /// The machine of the client.
+    pub here: Loop,
+    pub url: String,
+    server: Child,
+}
+
+impl Elsewhere {
+    pub fn new(there: Loop) -> Self {
+        let mut server = there
+            .command(["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        let stdout = server.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
+        let url = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
+        Self { there, here: Loop::new(), url, server }
+    }
+
+    /// Asks the server by the flag, from the other machine.
+    #[track_caller]
+    pub fn ask(&self, arguments: &[&str]) -> Ended {
+        self.here.run([&["--server", &self.url], arguments].concat())
+    }
+
+    /// The same, with a token.
+    #[track_caller]
+    pub fn ask_with(&self, token: &str, arguments: &[&str]) -> Ended {
+        let mut command = self.here.command([&["--server", &self.url], arguments].concat());
+        self.here.launch(command.env("BACKSTOP_TOKEN", token)).ends()
+    }
+
+    /// Makes a token where the server is.
+    #[track_caller]
+    pub fn token(&self, scopes: &str) -> String {
+        let made = self.there.run(["token", "create", "--scope", scopes]).exits(0);
+        made.stdout.trim().to_owned()
+    }
+
+    /// Begins a run for a script where the server is.
+    #[track_caller]
+    pub fn begun(&self, more: &[&str]) -> String {
+        let begun = self.there.run([&["begin"], more].concat()).exits(0);
+        begun.stdout.trim().to_owned()
+    }
+
+    /// Both machines say the same and end alike.
+    #[track_caller]
+    pub fn same(&self, arguments: &[&str]) -> Ended {
+        let (there, here) = (self.there.run(arguments), self.ask(arguments));
+        assert_eq!(there.stdout, here.stdout, "{arguments:?}: {}{}", there.stderr, here.stderr);
+        assert_eq!(there.code, here.code, "{arguments:?}: {}{}", there.stderr, here.stderr);
+        assert_eq!(there.stderr, here.stderr, "{arguments:?}");
+        here
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}

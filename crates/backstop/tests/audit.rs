@@ -128,7 +128,7 @@ fn tokens_are_shown_once_and_can_be_revoked() {
     let kept = std::fs::read(test.path().join(".local/state/backstop/backstop.db")).unwrap();
     let log = std::fs::read(test.path().join(".local/state/backstop/backstop.db-wal"));
     for bytes in [kept, log.unwrap_or_default()] {
-        assert!(!bytes.windows(12).any(|window| window == secret[4..16].as_bytes()));
+        assert!(!bytes.windows(12).any(|window| window == &secret.as_bytes()[4..16]));
     }
 }
 

@@ -81,7 +81,8 @@ fn show(arguments: &AuditShowArguments, terminal: &mut Terminal) -> Result<u8, E
     let filter = AuditFilter { cursor: Some(before), limit: 1, ..AuditFilter::default() };
     let rows = opened.wait(opened.store.audit_list(&filter))?;
     let row = rows.into_iter().find(|row| row.number == number).ok_or_else(missing)?;
-    print_row(&row, arguments.json, terminal)
+    let again = made_again(&opened, &row)?;
+    print_row(&row, &again, arguments.json, terminal)
 }
 
 /// The refusal where there is no such row.
@@ -91,8 +92,13 @@ pub fn missing(number: u64) -> Error {
     ))
 }
 
-/// Prints everything about a decision.
-pub fn print_row(row: &AuditRow, as_json: bool, terminal: &mut Terminal) -> Result<u8, Error> {
+/// Prints everything about a decision, and what comes out when it is made again.
+pub fn print_row(
+    row: &AuditRow,
+    again: &str,
+    as_json: bool,
+    terminal: &mut Terminal,
+) -> Result<u8, Error> {
     if as_json {
         writeln!(terminal.out, "{:#}", serde_json::json!(row))?;
         return Ok(exit_code::OK);
@@ -117,7 +123,7 @@ pub fn print_row(row: &AuditRow, as_json: bool, terminal: &mut Terminal) -> Resu
         ("hash", hash.to_string()),
         ("follows", previous_hash.to_string()),
         ("evidence", harmless(said.evidence.as_str())),
-        ("made again", made_again(&opened, &row)?),
+        ("made again", again.to_owned()),
     ];
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
         write!(terminal.out, "{}", hanging(&format!("{}  ", columns(name, 11)), value))?;

@@ -62,7 +62,7 @@ pub fn show(
         Err(Error::Missing(_)) => return Err(missing(number)),
         Err(other) => return Err(other),
     };
-    print_row(&row, arguments.json, terminal)
+    print_row(&row, "", arguments.json, terminal)
 }
 
 const PAGE: usize = 500;

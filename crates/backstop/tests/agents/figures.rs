@@ -1,9 +1,8 @@
 //! What counts: live figures until the agent's own stand in their place, and none that are missing.
 
-use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::looping::{Loop, send, wait_for};
+use crate::support::looping::{Loop, wait_for};
 use crate::{MISBEHAVE, agent, claude, play, result};
 
 #[test]

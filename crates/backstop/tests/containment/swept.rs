@@ -120,7 +120,7 @@ fn a_control_group_that_nobody_removed_is_removed_by_the_next_supervisor() {
         fs::read_to_string(&events).is_ok_and(|text| text.contains("populated 0"))
     });
     // It does so beside its start, so it has to live for a moment.
-    let mut next = Contained::start("cgroup", 100, &["sleep", "60"]);
+    let next = Contained::start("cgroup", 100, &["sleep", "60"]);
     eventually("the group is removed", || !exists(Some(&group)));
     next.send(Signal::SIGTERM);
     assert_eq!(next.end().survivors, []);

@@ -1,10 +1,8 @@
 //! What was decided stands, and what was counted counts: also when figures recover, supervisors die
 //! and scripts drive themselves.
 
-use rustix::process::Signal;
-
 use super::support;
-use super::support::looping::{Loop, send, wait_for};
+use super::support::looping::{Loop, wait_for};
 
 const REJECTS: &str = "[limits]\niterations = 3\n[loop]\nfinish_within = '1m'\n\
     [[rule]]\nwhen = { type = 'reject_rate', above = 0.4, min_units = 1 }\nthen = 'stop'\n";

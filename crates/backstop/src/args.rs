@@ -360,19 +360,21 @@ Examples:
   backstop reasons stalled                            what a stop means, and what to do
   backstop --server https://backstop.example.org ls   the runs of a server
 
-With --server or BACKSTOP_SERVER these work against a `backstop serve` elsewhere: check, begin, emit,
-end, ls, show, stop, answer, release, halt, audit ls and audit show. The flag is refused by all others,
-which take no notice of the variable. --store stands above the variable.";
+With --server or BACKSTOP_SERVER these work against a `backstop serve` elsewhere: check, begin,
+emit, end, ls, show, stop, answer, release, halt, audit ls and audit show. All others refuse the
+flag and take no notice of the variable. --store stands above the variable.";
 
 const CHECK_EXAMPLES: &str = "\
-Exits 0 for continue, warn and complete, else with the reason's code.
+Exits 0 for continue, warn and complete, else with the reason's code. With --server the server
+decides; where no --policy is named, by the policy that is in force there.
 
 Examples:
   backstop check --facts facts.json
   backstop check --policy preset:pipeline --events run.jsonl
   echo '{\"iterations\": 100}' | backstop check --policy preset:default --facts - --json
   backstop check --policy lawbook.json --facts pr.json --form rerun --pr 9
-  backstop check --events run.jsonl --break           for `|| break` in a loop";
+  backstop check --events run.jsonl --break           for `|| break` in a loop
+  backstop check --server https://backstop.example.org --facts facts.json";
 
 const POLICY_EXAMPLES: &str = "\
 Examples:

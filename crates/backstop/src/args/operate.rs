@@ -133,7 +133,8 @@ and `backstop resume` goes on with it.
 
 Examples:
   backstop stop latest
-  backstop stop 4K7Q --now";
+  backstop stop 4K7Q --now
+  backstop stop 4K7Q --server https://backstop.example.org";
 
 pub const PAUSE_EXAMPLES: &str = "\
 The iteration may finish; then the run waits, and its time stands still.

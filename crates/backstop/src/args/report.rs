@@ -77,7 +77,8 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 
 pub const BEGIN_EXAMPLES: &str = "\
 Prints the new run's name and nothing else. The run has no supervisor: tell it what happens with
-`backstop emit`, and end it with `backstop end`.
+`backstop emit`, and end it with `backstop end`. With --server it begins there; where no policy is
+named, with the one that is in force there for its labels.
 
 Examples:
   backstop begin --policy manifest.yaml --total-units 8
@@ -94,6 +95,7 @@ Examples:
   backstop emit unit --id f3 --status rejected --attempts 2
   backstop emit --run 4K7Q tests --passed login,logout --failed search --break
   backstop emit --json '{\"type\":\"progress\",\"kind\":\"commit\"}' --print json
+  backstop --server https://backstop.example.org emit --run 4K7Q unit --id f3
   tail -f events.jsonl | backstop emit --run latest --json -";
 
 pub const END_EXAMPLES: &str = "\

@@ -160,10 +160,13 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
 }
 
 pub const LS_EXAMPLES: &str = "\
+With --server all runs of the server are listed, as with --all.
+
 Examples:
   backstop ls
   backstop ls --all --status running
-  backstop ls --label team=core --json | jq .run_id";
+  backstop ls --label team=core --json | jq .run_id
+  backstop ls --server https://backstop.example.org --status held";
 
 pub const SHOW_EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use crate::support::looping::Loop;
 
 const POLICY: &str = "[limits]\niterations = 2\n\
                       [[reason]]\ncode = \"own\"\ntitle = \"Our own\"\nexit_code = 61\n\
-                      diagnosis = \"Ask the team.\"\nfamily = \"custom\"\n\
+                      diagnosis = \"Ask the team.\"\n\
                       [[rule]]\nwhen = { type = \"consecutive_fails\", count = 1 }\n\
                       then = \"stop\"\nreason = \"own\"\n";
 const EVENTS: &str = "{\"type\":\"iteration_finished\",\"exit_code\":0,\"at\":\"2026-05-04T09:00:00Z\"}\n\

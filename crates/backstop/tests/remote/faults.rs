@@ -101,7 +101,7 @@ fn what_is_no_server_of_ours_is_told_from_one() {
             "leads elsewhere",
         ),
         (
-            "HTTP/1.1 503 Busy\r\ncontent-length: 61\r\n\r\n\
+            "HTTP/1.1 503 Busy\r\ncontent-length: 65\r\n\r\n\
              {\"code\":\"BUSY\",\"detail\":\"ask \\u001b[31magain\\u202e\",\"status\":503}",
             "can't do it now",
         ),
@@ -168,14 +168,8 @@ fn what_works_here_only_refuses_the_flag_and_not_the_variable() {
     for command in
         [&["policy", "check"][..], &["run", "--", "true"], &["audit", "verify"], &["logs"]]
     {
-        let ended = test.run(
-            [command, &[]]
-                .concat()
-                .into_iter()
-                .take(1)
-                .chain(["--server", "http://127.0.0.1:1"])
-                .chain(command[1..].iter().copied()),
-        );
+        let flag = ["--server", "http://127.0.0.1:1"];
+        let ended = test.run([&command[..1], &flag, &command[1..]].concat());
         ended.refused(64, &["on this machine only", "check, begin, emit"]);
     }
     let test = Loop::new().variable("BACKSTOP_SERVER", "");

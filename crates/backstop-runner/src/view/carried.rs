@@ -146,6 +146,8 @@ impl Inside {
         let mut engine = journalled::engine(policy.policy, self.facts);
         let at = super::moment(&engine, &run, interrupted, self.now);
         engine.handle_timeout(at);
+        // So that every rule is looked at: the card names their limits.
+        engine.decide(at);
         let loaded = Loaded {
             run: run.clone(),
             engine,

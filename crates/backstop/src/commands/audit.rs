@@ -131,12 +131,16 @@ pub fn print_row(
     Ok(exit_code::OK)
 }
 
-/// Whether the same comes out when an answer about a re-run is made again from its evidence. What
-/// halted a run is made again by `backstop replay`.
+/// How the decision that halted a run is made again; none for an answer about a re-run.
+pub fn replayed(row: &AuditRow) -> Option<String> {
+    row.row.run.map(|run| format!("by backstop replay {run}"))
+}
+
+/// Whether the same comes out when an answer about a re-run is made again from its evidence.
 fn made_again(opened: &Opened, row: &AuditRow) -> Result<String, Error> {
     let said = &row.row;
-    if let Some(run) = said.run {
-        return Ok(format!("by backstop replay {run}"));
+    if let Some(words) = replayed(row) {
+        return Ok(words);
     }
     let policy = match &said.lawbook_hash {
         Some(hash) => opened.wait(opened.store.policy_fetch(hash))?,

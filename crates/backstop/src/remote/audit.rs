@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::client::Server;
 use super::looking::run_id;
 use crate::args::{AuditLsArguments, AuditShowArguments};
-use crate::commands::audit::{missing, print_row, print_rows};
+use crate::commands::audit::{missing, print_row, print_rows, replayed};
 use crate::error::Error;
 use crate::terminal::Terminal;
 
@@ -62,7 +62,7 @@ pub fn show(
         Err(Error::Missing(_)) => return Err(missing(number)),
         Err(other) => return Err(other),
     };
-    print_row(&row, "", arguments.json, terminal)
+    print_row(&row, &replayed(&row).unwrap_or_default(), arguments.json, terminal)
 }
 
 const PAGE: usize = 500;

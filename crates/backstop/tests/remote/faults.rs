@@ -207,9 +207,8 @@ fn the_flag_may_stand_among_the_words_of_an_event() {
 #[test]
 fn what_is_supervised_reports_to_its_own_supervisor_though_a_variable_names_a_server() {
     let test = Loop::new()
-        .variable("BACKSTOP_SERVER", "http://127.0.0.1:1")
-        .script("agent.sh", "$BACKSTOP emit drift --score 0 && $BACKSTOP --server $BACKSTOP_SERVER answer latest continue");
-    let test = test.variable("BACKSTOP", env!("CARGO_BIN_EXE_backstop"));
+        .variable("BACKSTOP", env!("CARGO_BIN_EXE_backstop"))
+        .script("agent.sh", "BACKSTOP_SERVER=http://127.0.0.1:1 $BACKSTOP emit drift --score 0");
     test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]);
     assert_eq!(test.events("drift").len(), 1);
 }

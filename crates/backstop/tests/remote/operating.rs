@@ -33,7 +33,7 @@ fn a_supervised_run_is_stopped_from_elsewhere() {
     running.ends().exits(130);
     assert_eq!(test.there.state()["stop_reason"]["code"], "user_stopped");
     test.there.leaves_nothing();
-    test.ask(&["stop", "latest"]).refused(65, &["is stopped already", "backstop show latest"]);
+    test.ask(&["stop", "latest"]).refused(65, &["is stopped", "backstop show latest"]);
 }
 
 #[test]

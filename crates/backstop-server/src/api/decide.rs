@@ -21,6 +21,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::task::block_in_place;
 
 use crate::access::Caller;
 use crate::body;
@@ -82,16 +83,20 @@ pub(crate) async fn decide(
         }
     };
     let events = question.events.unwrap_or_default();
-    let text = compiled.decide(given, &events, now, |engine, decision| {
-        service.metrics.decided(decision.verdict.as_str(), decision.reason.as_deref());
-        match question.form {
-            None => decision.to_json(),
-            Some(Form::Rerun) => {
-                let answer = Answer::new(engine, &decision, request(&headers));
-                serde_json::to_string(&answer).unwrap_or_default()
+    let decide = || {
+        compiled.decide(given, &events, now, |engine, decision| {
+            service.metrics.decided(decision.verdict.as_str(), decision.reason.as_deref());
+            match question.form {
+                None => decision.to_json(),
+                Some(Form::Rerun) => {
+                    let answer = Answer::new(engine, &decision, request(&headers));
+                    serde_json::to_string(&answer).unwrap_or_default()
+                }
             }
-        }
-    });
+        })
+    };
+    // What takes long must not keep the thread from others' requests.
+    let text = if compiled.may_take_long { block_in_place(decide) } else { decide() };
     Ok(answered(text))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Read as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,9 @@ use backstop_runner::clock::wall_time;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use ureq::http::{Response, StatusCode};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
+
+use crate::outgoing::{TrustsNobody, agent};
 
 /// Asks GitHub. Waits, so it is used on threads where that does no harm.
 pub struct Client {
@@ -56,8 +57,8 @@ pub enum ClientError {
     Address(String),
     #[error("the token for GitHub is empty or has characters that a header can't have")]
     Token,
-    #[error("{0}")]
-    Trust(&'static str),
+    #[error(transparent)]
+    Trust(#[from] TrustsNobody),
     #[error("GitHub's rate limit is used up for {}; `{what}` was not done", in_words(*.wait))]
     Limited { what: String, wait: Duration },
     #[error("GitHub answered {status} to `{what}`: {message}")]
@@ -102,7 +103,7 @@ impl Client {
         }
         let pace = Pace::default();
         Ok(Self {
-            agent: agent(base.starts_with("https"), pace)?,
+            agent: agent(base.starts_with("https"), pace.exchange)?,
             base: base.trim_end_matches('/').to_owned(),
             token: token.to_owned(),
             pace,
@@ -113,7 +114,7 @@ impl Client {
     /// # Errors
     /// A system that trusts no certificate.
     pub fn with_pace(self, pace: Pace) -> Result<Self, ClientError> {
-        let agent = agent(self.base.starts_with("https"), pace)?;
+        let agent = agent(self.base.starts_with("https"), pace.exchange)?;
         Ok(Self { agent, pace, ..self })
     }
 
@@ -285,35 +286,6 @@ impl Method {
             Self::Patch => "PATCH",
         }
     }
-}
-
-fn agent(is_encrypted: bool, pace: Pace) -> Result<Agent, ClientError> {
-    let mut trusted = Vec::new();
-    if is_encrypted {
-        let found = rustls_native_certs::load_native_certs().certs;
-        trusted.extend(found.iter().map(|found| Certificate::from_der(found).to_owned()));
-        if trusted.is_empty() {
-            return Err(ClientError::Trust(
-                "this system trusts nobody: there are no root certificates; install \
-                 `ca-certificates`, or name a file by SSL_CERT_FILE",
-            ));
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&trusted))
-        .unversioned_rustls_crypto_provider(provider)
-        .build();
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        // Where an answer leads elsewhere, the token must not follow.
-        .max_redirects(0)
-        .timeout_connect(Some(pace.exchange / 2))
-        .timeout_global(Some(pace.exchange))
-        .user_agent(concat!("backstop/", env!("CARGO_PKG_VERSION")))
-        .tls_config(tls)
-        .build();
-    Ok(config.into())
 }
 
 fn refusal(what: String, mut response: Response<Body>) -> ClientError {

@@ -17,7 +17,7 @@ pub fn check(policy: &Policy) -> Result<(), Problem> {
     }
     let detail = format!(
         "a policy that comes over the network can't name programs, webhooks or files outside of \
-         the run's directory: {}",
+         the run's directory, nor keep everybody busy: {}",
         places.join("; ")
     );
     Err(Problem::new(StatusCode::FORBIDDEN, "NOT_DATA_ONLY", detail)
@@ -33,7 +33,23 @@ fn places(policy: &Policy) -> Vec<String> {
         in_condition(&rule.when, &place, &mut places);
     }
     in_settings(&policy.settings, &mut places);
+    let expressions = expressions(policy);
+    if expressions > MOST_EXPRESSIONS {
+        places.push(format!("it has {expressions} expressions, more than {MOST_EXPRESSIONS}"));
+    }
     places
+}
+
+/// How many expressions a policy has. Each may take a while, and whoever sends it does not wait for
+/// them alone.
+pub(crate) fn expressions(policy: &Policy) -> usize {
+    fn count(condition: &Condition) -> usize {
+        match condition {
+            Condition::Expr(_) => 1,
+            other => other.parts().iter().map(count).sum(),
+        }
+    }
+    policy.all_rules().map(|rule| count(&rule.when)).sum()
 }
 
 fn in_condition(condition: &Condition, place: &str, places: &mut Vec<String>) {
@@ -106,6 +122,8 @@ fn leads_out(path: &str) -> bool {
             .components()
             .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
 }
+
+const MOST_EXPRESSIONS: usize = 32;
 
 #[cfg(test)]
 mod tests {

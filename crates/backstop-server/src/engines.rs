@@ -11,6 +11,7 @@ use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
 use backstop_runner::journalled;
 
+use crate::data_only;
 use crate::problem::Problem;
 
 /// The policies that were asked lately, by the text in which they came or by their hash.
@@ -53,12 +54,15 @@ impl Engines {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     policy: Policy,
+    /// It has expressions, of which each may take a while.
+    pub(crate) may_take_long: bool,
     idle: Mutex<Vec<Engine>>,
 }
 
 impl Compiled {
     pub(crate) fn new(policy: Policy) -> Self {
-        Self { policy, idle: Mutex::default() }
+        let may_take_long = data_only::expressions(&policy) > 0;
+        Self { policy, may_take_long, idle: Mutex::default() }
     }
 
     /// Decides about these facts and events, as `backstop check` does, and hands the decision over.

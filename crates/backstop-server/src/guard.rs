@@ -25,6 +25,7 @@ use crate::problem::{Problem, StoreFault};
 use crate::rates::Asker;
 use crate::route::{Needs, Route};
 use crate::service::Service;
+use crate::traces;
 
 /// The address that a request came from.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,7 @@ pub(crate) async fn enter(State(door): State<Door>, request: Request, next: Next
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     };
+    traces::learn_route(route.path);
     let status = response.status();
     if response.extensions().get::<StoreFault>().is_some() {
         service.metrics.store_failed();

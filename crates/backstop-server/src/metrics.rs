@@ -9,8 +9,11 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use backstop_core::reason;
+use backstop_core::verdict::Verdict;
 use metrics::{Counter, Histogram, Key, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+use crate::traces;
 
 /// The counters of one service.
 pub struct Metrics {
@@ -20,7 +23,14 @@ pub struct Metrics {
     /// statuses.
     requests: RwLock<HashMap<(&'static str, &'static str, u16), Counter>>,
     seconds: RwLock<HashMap<(&'static str, &'static str), Histogram>>,
-    decisions: RwLock<HashMap<(String, &'static str), Counter>>,
+    decisions: RwLock<HashMap<(&'static str, &'static str), Counter>>,
+}
+
+/// Counts spans that a collector took, and those that it did not.
+#[derive(Clone, Debug)]
+pub(crate) struct SpanCounters {
+    pub(crate) sent: Counter,
+    pub(crate) dropped: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -84,10 +94,12 @@ impl Metrics {
     /// Something was decided. Reasons that only one policy knows are counted together, so that
     /// nobody can make up counters.
     pub fn decided(&self, verdict: &str, code: Option<&str>) {
+        let verdict = verdict_label(verdict);
         let reason = reason_label(code);
-        kept(&self.decisions, (verdict.to_owned(), reason), || {
+        traces::learn_decision(verdict, reason);
+        kept(&self.decisions, (verdict, reason), || {
             let labels = vec![
-                Label::new("verdict", verdict.to_owned()),
+                Label::from_static_parts("verdict", verdict),
                 Label::from_static_parts("reason", reason),
             ];
             self.counter(DECISIONS, labels)
@@ -111,6 +123,14 @@ impl Metrics {
         self.counter(STORE_ERRORS, Vec::new()).increment(1);
     }
 
+    /// What became of spans.
+    pub(crate) fn spans(&self) -> SpanCounters {
+        SpanCounters {
+            sent: self.counter(SPANS_SENT, Vec::new()),
+            dropped: self.counter(SPANS_DROPPED, Vec::new()),
+        }
+    }
+
     /// Sets a figure that is looked up when it is asked for.
     pub(crate) fn set(&self, gauge: &'static str, label: Option<(&'static str, &str)>, value: u64) {
         let labels: Vec<_> =
@@ -132,6 +152,12 @@ impl Metrics {
     fn counter(&self, name: &'static str, labels: Vec<Label>) -> Counter {
         self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
     }
+}
+
+/// The words of re-run bots are the same verdicts.
+fn verdict_label(word: &str) -> &'static str {
+    let all = std::iter::once(Verdict::Continue).chain(Verdict::OF_RULES);
+    all.map(Verdict::as_str).find(|known| known.eq_ignore_ascii_case(word)).unwrap_or("")
 }
 
 fn reason_label(code: Option<&str>) -> &'static str {
@@ -160,12 +186,16 @@ const SECONDS: &str = "backstop_http_request_seconds";
 const DECISIONS: &str = "backstop_decisions_total";
 const HALTS: &str = "backstop_halts_total";
 const STORE_ERRORS: &str = "backstop_store_errors_total";
+const SPANS_SENT: &str = "backstop_spans_sent_total";
+const SPANS_DROPPED: &str = "backstop_spans_dropped_total";
 
 const COUNTERS: &[(&str, &str)] = &[
     (REQUESTS, "Requests that were answered, by route and status."),
     (DECISIONS, "Decisions that were answered, by verdict and reason."),
     (HALTS, "Runs that were halted or held since the service started, by reason."),
     (STORE_ERRORS, "How often the store could not do what it must."),
+    (SPANS_SENT, "Spans that the collector of traces took."),
+    (SPANS_DROPPED, "Spans that no collector took, since it was too slow or not there."),
 ];
 const GAUGES: &[(&str, &str)] =
     &[(RUNS, "Runs that are not over, by status."), (AUDIT_ROWS, "Rows of the audit.")];

@@ -19,6 +19,8 @@ pub struct ServeOptions {
     /// Speaks without TLS to other machines, since something in front of it does that.
     pub insecure: bool,
     pub limits: Limits,
+    /// The collector that is told of every request (OTLP over HTTP): `http://collector:4318`.
+    pub otlp: Option<String>,
     /// What GitHub is known by.
     pub github: Github,
 }
@@ -72,6 +74,7 @@ impl ServeOptions {
             tls: None,
             insecure: false,
             limits,
+            otlp: None,
             github: Github::default(),
         }
     }

@@ -29,6 +29,7 @@ use crate::options::ServeOptions;
 use crate::router;
 use crate::service::Service;
 use crate::tls::{self, TlsError};
+use crate::traces::{self, CollectorError, Traces};
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,8 @@ pub enum ServeError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
+    Collector(#[from] CollectorError),
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
 
@@ -57,6 +60,7 @@ pub struct Running {
     pub address: SocketAddr,
     pub service: Arc<Service>,
     accepting: JoinHandle<()>,
+    traces: Option<Arc<Traces>>,
 }
 
 impl Running {
@@ -65,6 +69,9 @@ impl Running {
         self.service.closing.cancel();
         // A panic there has been told already.
         self.accepting.await.ok();
+        if let Some(traces) = &self.traces {
+            traces.flush().await;
+        }
     }
 }
 
@@ -92,10 +99,18 @@ pub async fn serve(
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     let service = Service::start_with(store, home, &options);
-    let app = App { router: router::build(&service), service: Arc::clone(&service), tls };
+    let collector = options.otlp.as_deref();
+    let traces = collector.map(|place| Traces::to(place, service.metrics.spans())).transpose()?;
+    let traces = traces.map(Arc::new);
+    let app = App {
+        router: router::build(&service),
+        service: Arc::clone(&service),
+        tls,
+        traces: traces.clone(),
+    };
     tracing::info!(%address, tls = app.tls.is_some(), "listening");
     let accepting = tokio::spawn(accept(listener, app));
-    Ok(Running { address, service, accepting })
+    Ok(Running { address, service, accepting, traces })
 }
 
 #[derive(Clone)]
@@ -103,6 +118,7 @@ struct App {
     router: Router,
     service: Arc<Service>,
     tls: Option<TlsAcceptor>,
+    traces: Option<Arc<Traces>>,
 }
 
 async fn accept(listener: TcpListener, app: App) {
@@ -191,14 +207,17 @@ async fn answer(
     // what is nobody's business.
     let logged = tracing::enabled!(tracing::Level::INFO)
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let mut response = match app.service.gate.check(&request) {
-        Ok(()) => match app.router.call(request.map(Body::new)).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        },
-        Err(problem) => {
-            app.service.metrics.request("", "", problem.status().as_u16(), started.elapsed());
-            problem.into_response()
+    let mut response = match app.traces.clone() {
+        None => worked_on(&mut app, request, started).await,
+        Some(traces) => {
+            let begun = traces.begin(request.headers(), wall_time().as_nanos());
+            let method = request.method().clone();
+            let (response, learnt) = traces::learning(worked_on(&mut app, request, started)).await;
+            if let Some(begun) = begun {
+                let (id, status) = (request_id.to_str().unwrap_or_default(), response.status());
+                traces.end(begun, learnt, &method, id, status.as_u16(), started.elapsed());
+            }
+            response
         }
     };
     let headers = response.headers_mut();
@@ -219,6 +238,19 @@ async fn answer(
         );
     }
     Ok(response)
+}
+
+async fn worked_on(app: &mut App, request: Request<Incoming>, started: Instant) -> Response<Body> {
+    match app.service.gate.check(&request) {
+        Ok(()) => match app.router.call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        },
+        Err(problem) => {
+            app.service.metrics.request("", "", problem.status().as_u16(), started.elapsed());
+            problem.into_response()
+        }
+    }
 }
 
 /// The one that the client gave, where it can be told again without harm; else a new one.

@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::options::{Limits, ServeOptions};
 use crate::problem::Problem;
 use crate::rates::Rates;
+use crate::readiness::Readiness;
 use crate::rerun::Lawbooks;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
@@ -36,6 +37,7 @@ pub struct Service {
     pub(crate) rates: Rates,
     pub(crate) engines: Engines,
     pub(crate) halts: Followed,
+    pub(crate) readiness: Readiness,
     pub(crate) limits: Limits,
     /// One permit for each request that is worked on, and for each client that follows a run.
     pub(crate) requests: Arc<Semaphore>,
@@ -68,6 +70,7 @@ impl Service {
             lawbooks: Lawbooks::default(),
             github: options.github.clone(),
             halts: Followed::default(),
+            readiness: Readiness::default(),
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),

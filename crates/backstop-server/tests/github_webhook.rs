@@ -148,6 +148,37 @@ async fn who_does_not_know_the_secret_is_not_believed(#[case] signature: &str) {
 }
 
 #[tokio::test]
+async fn a_delivery_that_differs_in_one_bit_is_not_believed() {
+    let test = TestService::beside(&StandIn::start().await).await;
+    let body = failed_run(40, 1);
+    let signature = sign(SECRET, &body);
+    let send = async |body: &[u8], signature: &[u8]| {
+        let request = Request::post("/webhooks/github")
+            .header("x-github-event", "workflow_run")
+            .header("x-github-delivery", "d-1")
+            .header("x-hub-signature-256", signature)
+            .body(Body::from(body.to_vec()))
+            .unwrap();
+        test.send(request).await.status
+    };
+    for place in 0..body.len() {
+        let mut forged = body.clone().into_bytes();
+        forged[place] ^= 1;
+        assert_eq!(send(&forged, signature.as_bytes()).await, StatusCode::UNAUTHORIZED, "{place}");
+    }
+    for place in 0..signature.len() {
+        let mut forged = signature.clone().into_bytes();
+        forged[place] ^= 1;
+        assert_eq!(send(body.as_bytes(), &forged).await, StatusCode::UNAUTHORIZED, "{place}");
+    }
+    let cut = &body.as_bytes()[..body.len() - 1];
+    assert_eq!(send(cut, signature.as_bytes()).await, StatusCode::UNAUTHORIZED);
+    let longer = format!("{body} ");
+    assert_eq!(send(longer.as_bytes(), signature.as_bytes()).await, StatusCode::UNAUTHORIZED);
+    assert!(test.audit().await.is_empty() && signals(&test).await.is_empty());
+}
+
+#[tokio::test]
 async fn without_a_secret_nobody_is_believed() {
     let test = TestService::start().await;
     let reply = test.deliver("ping", "d-1", "{}").await;

@@ -21,6 +21,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::task::block_in_place;
 
 use crate::access::Caller;
 use crate::body;
@@ -88,17 +89,21 @@ pub(crate) async fn decide(
     };
     let target = (question.pr_number, question.run_id);
     let events = question.events.unwrap_or_default();
-    let (text, told) = compiled.decide(given, &events, now, |engine, decision| {
-        service.metrics.decided(decision.verdict.as_str(), decision.reason.as_deref());
-        let text = match question.form {
-            None => decision.to_json(),
-            Some(Form::Rerun) => {
-                let answer = Answer::new(engine, &decision, request(&headers, target));
-                serde_json::to_string(&answer).unwrap_or_default()
-            }
-        };
-        (text, (decision.verdict, decision.exit_code(engine.policy())))
-    });
+    let decide = || {
+        compiled.decide(given, &events, now, |engine, decision| {
+            service.metrics.decided(decision.verdict.as_str(), decision.reason.as_deref());
+            let text = match question.form {
+                None => decision.to_json(),
+                Some(Form::Rerun) => {
+                    let answer = Answer::new(engine, &decision, request(&headers, target));
+                    serde_json::to_string(&answer).unwrap_or_default()
+                }
+            };
+            (text, (decision.verdict, decision.exit_code(engine.policy())))
+        })
+    };
+    // What takes long must not keep the thread from others' requests.
+    let (text, told) = if compiled.may_take_long { block_in_place(decide) } else { decide() };
     Ok(answered_for_commands(text, told.0, told.1))
 }
 

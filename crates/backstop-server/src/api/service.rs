@@ -1,7 +1,6 @@
 //! What the service says of itself.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +12,6 @@ use backstop_store::RunFilter;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value as Json_, json};
-use tokio::time::timeout;
 
 use crate::halts;
 use crate::metrics::{AUDIT_ROWS, RUNS};
@@ -40,7 +38,7 @@ pub(crate) struct Ready {
     status: &'static str,
 }
 
-/// Looks for something in the store, which opened it for writing when the service started.
+/// Writes something, since a store that can only be read lets nobody go on.
 pub(crate) async fn ready(
     State(service): State<Arc<Service>>,
     query: Query,
@@ -49,11 +47,8 @@ pub(crate) async fn ready(
     if service.closing.is_cancelled() {
         return Err(Problem::busy("the service is about to end"));
     }
-    match timeout(PATIENCE, service.store.audit_head()).await {
-        Ok(Ok(_)) => Ok(Json(Ready { status: "ready" })),
-        Ok(Err(error)) => Err(Problem::store(&error)),
-        Err(_late) => Err(Problem::busy("the store does not answer")),
-    }
+    service.readiness.look(&*service.store, service.now()).await?;
+    Ok(Json(Ready { status: "ready" }))
 }
 
 pub(crate) async fn openapi(query: Query) -> Result<Response, Problem> {
@@ -111,6 +106,5 @@ fn reason_json(reason: &Reason) -> Json_ {
 }
 
 pub(crate) const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-const PATIENCE: Duration = Duration::from_secs(5);
 /// More than this is many.
 const MOST_COUNTED: u32 = 1_000;

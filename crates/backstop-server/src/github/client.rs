@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use backstop_core::time::in_words;
 use backstop_runner::clock::wall_time;
-use backstop_runner::trust::{self, NobodyTrusted};
+use backstop_runner::trust::NobodyTrusted;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
+
+use crate::outgoing::agent;
 
 /// Asks GitHub. Waits, so it is used on threads where that does no harm.
 pub struct Client {
@@ -102,7 +104,7 @@ impl Client {
         }
         let pace = Pace::default();
         Ok(Self {
-            agent: agent(base.starts_with("https"), pace)?,
+            agent: agent(base.starts_with("https"), pace.exchange)?,
             base: base.trim_end_matches('/').to_owned(),
             token: token.to_owned(),
             pace,
@@ -113,7 +115,7 @@ impl Client {
     /// # Errors
     /// A system that trusts no certificate.
     pub fn with_pace(self, pace: Pace) -> Result<Self, ClientError> {
-        let agent = agent(self.base.starts_with("https"), pace)?;
+        let agent = agent(self.base.starts_with("https"), pace.exchange)?;
         Ok(Self { agent, pace, ..self })
     }
 
@@ -285,20 +287,6 @@ impl Method {
             Self::Patch => "PATCH",
         }
     }
-}
-
-fn agent(is_encrypted: bool, pace: Pace) -> Result<Agent, ClientError> {
-    let tls = trust::tls(is_encrypted)?;
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        // Where an answer leads elsewhere, the token must not follow.
-        .max_redirects(0)
-        .timeout_connect(Some(pace.exchange / 2))
-        .timeout_global(Some(pace.exchange))
-        .user_agent(concat!("backstop/", env!("CARGO_PKG_VERSION")))
-        .tls_config(tls)
-        .build();
-    Ok(config.into())
 }
 
 fn refusal(what: String, mut response: Response<Body>) -> ClientError {

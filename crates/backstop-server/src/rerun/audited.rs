@@ -41,9 +41,9 @@ pub async fn answer(service: &Service, mut question: Question) -> Answer {
 }
 
 /// The answer to a question that can't be looked at, since the store can't be used.
-pub(super) fn held(service: &Service, question: &Question) -> Answer {
+pub(super) fn held(service: &Service, question: &Question, what: &str) -> Answer {
     let cause = "the store can't be used";
-    let blocked = Some(Block::by_fault("it can't be told who asks", &cause));
+    let blocked = Some(told(Block::by_fault(what, &cause)));
     let at = to_the_microsecond(service.now());
     let evidence = Evidence { blocked, ..Evidence::new(question, at, None) };
     deciding::answer(None, &evidence, deciding::request(question, evidence.deployment_env))

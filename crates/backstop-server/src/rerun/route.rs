@@ -8,7 +8,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use backstop_core::rerun::Answer;
+use backstop_core::rerun::{Answer, reason_of};
+use tokio::time::timeout;
 
 use super::parameters::{question, request_id_of};
 use super::question::{NAMELESS, Question, actor, new_request_id};
@@ -56,7 +57,11 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
     let request_id = request_id.unwrap_or_else(new_request_id);
     let nobody = NAMELESS.to_owned();
     match question(pr_number, &query, request_id.clone(), nobody) {
-        Ok(question) => echoing(&request_id, Json(super::held(service, &question))),
+        Ok(question) => {
+            let answer = super::held(service, &question, "it can't be told who asks");
+            count(service, &answer);
+            echoing(&request_id, Json(answer))
+        }
         Err(problem) => echoing(&request_id, *problem),
     }
 }
@@ -64,13 +69,22 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
 async fn answered(service: &Arc<Service>, question: Question) -> Response {
     let request_id = question.request_id.clone();
     // On a task of its own, so that a client that goes away leaves no half-made decision.
-    let deciding = Arc::clone(service);
-    let answer: Result<Answer, _> =
-        tokio::spawn(async move { super::answer(&deciding, question).await }).await;
-    match answer {
-        Ok(answer) => echoing(&request_id, Json(answer)),
-        Err(bug) => echoing(&request_id, Problem::internal(&bug)),
-    }
+    let (deciding, asked) = (Arc::clone(service), question.clone());
+    let answer = tokio::spawn(async move { super::answer(&deciding, asked).await });
+    // A store that is away is asked several times over. Who waits for a decision gets one before
+    // the guard gives the request up.
+    let answer = match timeout(service.limits.request_time / 2, answer).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(bug)) => return echoing(&request_id, Problem::internal(&bug)),
+        Err(_late) => super::held(service, &question, "the decision can't be recorded in time"),
+    };
+    count(service, &answer);
+    echoing(&request_id, Json(answer))
+}
+
+fn count(service: &Service, answer: &Answer) {
+    let reason = answer.reason_code.map(|code| reason_of(code).as_str());
+    service.metrics.decided(answer.decision, reason);
 }
 
 /// Every answer says to which request it belongs.

@@ -66,7 +66,9 @@ fn whatever_is_asked_the_answer_is_one_of_the_documented_ones() {
                 let place = format!("seed {seed}: {method} {target} {kind} {headers:?} {body}");
                 let documented = &operation["responses"][answer.status.to_string()];
                 assert!(documented.is_object(), "{place}: {answer:?}");
-                assert!(answer.status < 500, "{place}: {answer:?}");
+                // What needs GitHub has nobody to ask here.
+                let needs_github = path.contains("github") && [502, 503].contains(&answer.status);
+                assert!(answer.status < 500 || needs_github, "{place}: {answer:?}");
                 if answer.status != 204 {
                     let kind = answer.header("content-type").unwrap_or_default();
                     assert!(documented["content"][kind].is_object(), "{place}: {kind}: {answer:?}");

@@ -7,4 +7,6 @@ mod events;
 mod limits;
 mod routes;
 mod support;
+mod threats;
 mod tls;
+mod traces;

@@ -36,13 +36,23 @@ impl Server {
         change: impl FnOnce(&mut ServeOptions),
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::Embedded(Home::new(folder.path()));
+        Self::at(&location, folder, change, wrap)
+    }
+
+    /// With a store that is somewhere else; the files of its runs are in this folder.
+    pub fn at(
+        location: &Location,
+        folder: TempDir,
+        change: impl FnOnce(&mut ServeOptions),
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let home = Home::new(folder.path());
-        let location = Location::Embedded(home.clone());
-        let store = runtime.block_on(backstop_store::open(&location)).unwrap();
+        let store = runtime.block_on(backstop_store::open(location)).unwrap();
         let mut options = ServeOptions::new("127.0.0.1:0".parse().unwrap());
         change(&mut options);
         let served = serve(options, wrap(Arc::clone(&store)), home.clone());

@@ -31,6 +31,9 @@ pub struct ServeArguments {
     /// How many requests a token, or an address without one, has each second
     #[arg(long, value_name = "N")]
     pub rate: Option<std::num::NonZeroU32>,
+    /// A collector of traces that is told of every request (OTLP over HTTP)
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// The form of the log on standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: LogForm,
@@ -120,7 +123,8 @@ the environment: BACKSTOP_GITHUB_TOKEN, and BACKSTOP_GITHUB_SECRET for the signa
 Examples:
   backstop serve
   backstop serve --listen 0.0.0.0:7878 --tls-cert fleet.pem --tls-key fleet.key
-  backstop serve --store postgres://backstop@db.example/backstop --log json";
+  backstop serve --store postgres://backstop@db.example/backstop --log json
+  backstop serve --otlp http://collector.example:4318";
 
 pub const STORE_EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use backstop_server::{ServeError, ServeOptions, TlsFiles, serve};
+use backstop_server::{CollectorError, ServeError, ServeOptions, TlsFiles, serve};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::github;
@@ -40,6 +40,7 @@ fn options(arguments: &ServeArguments) -> Result<ServeOptions, Error> {
     options.allowed_hosts.clone_from(&arguments.allow_host);
     options.allowed_origins.clone_from(&arguments.allow_origin);
     options.insecure = arguments.insecure;
+    options.otlp.clone_from(&arguments.otlp);
     options.tls = arguments
         .tls_cert
         .clone()
@@ -67,7 +68,9 @@ impl From<ServeError> for Error {
     fn from(error: ServeError) -> Self {
         match error {
             ServeError::Store(error) => Self::Store(error),
-            ServeError::NoToken { .. } | ServeError::NoTls { .. } => Self::Usage(error.to_string()),
+            ServeError::NoToken { .. }
+            | ServeError::NoTls { .. }
+            | ServeError::Collector(CollectorError::Address(_)) => Self::Usage(error.to_string()),
             other => Self::Unreachable(other.to_string()),
         }
     }

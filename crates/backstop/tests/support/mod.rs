@@ -13,6 +13,7 @@ pub mod database;
 pub mod looping;
 pub mod planted;
 pub mod schema;
+pub mod serving;
 
 /// The time of all decisions that show it.
 pub const NOW: &str = "2026-05-04T10:00:00Z";

@@ -1,6 +1,6 @@
 //! The thread that posts spans to a collector, many at once.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,10 +94,7 @@ impl Sender {
                 if !flushed.is_empty() || spans.len() >= TOGETHER {
                     break;
                 }
-                next = match items.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                    Ok(item) => Some(item),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-                };
+                next = items.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
             }
             if !spans.is_empty() {
                 self.send(&spans);

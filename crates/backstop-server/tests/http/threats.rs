@@ -1,8 +1,6 @@
 //! What a policy or a client might try: nothing of it is done, stored or let pass, and the next
 //! request is answered.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
-
 use std::collections::BTreeSet;
 use std::net::TcpStream;
 

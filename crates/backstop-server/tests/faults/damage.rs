@@ -1,7 +1,5 @@
 //! A policy in force that somebody has changed in the database.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
-
 use backstop_store::testing::postgres;
 use backstop_store::{Home, Location, ServerUrl};
 use rstest::rstest;

@@ -97,7 +97,12 @@ impl Session {
                 let seq = first + events.len() as u64 - 1;
                 let facts = serde_json::to_string(engine.facts())?;
                 let snapshot = Some(Snapshot { seq, facts });
-                append(&store, run, Batch { events, snapshot, ..nothing(run) }).await?;
+                append(
+                    &store,
+                    run,
+                    Batch { events, snapshot, ..Batch::new(run, Writer::Unsupervised) },
+                )
+                .await?;
             }
             let loaded = loading::load(&store, run).await?;
             ensure!(loaded.last_seq == LONG, "the last event is {}", loaded.last_seq);
@@ -108,17 +113,6 @@ impl Session {
 
 async fn append(store: &SqliteStore, run: RunId, batch: Batch) -> anyhow::Result<()> {
     Ok(store.append_unsupervised(run, Box::new(move |_| batch)).await?)
-}
-
-fn nothing(run: RunId) -> Batch {
-    Batch {
-        run,
-        writer: Writer::Unsupervised,
-        events: Vec::new(),
-        decisions: Vec::new(),
-        snapshot: None,
-        update: None,
-    }
 }
 
 /// From before the start to after the exit. Programs that are asked to let an agent go on say

@@ -18,6 +18,7 @@ mod ours;
 mod output;
 mod report;
 mod resuming;
+mod serve;
 mod start;
 mod starting;
 mod stopping;
@@ -81,6 +82,23 @@ enum Subject {
         #[arg(long)]
         disk: PathBuf,
     },
+    /// `backstop serve` beside a bare handler; exits 1 if a target is missed
+    Serve {
+        /// The program that is measured, built for release
+        #[arg(long)]
+        backstop: PathBuf,
+        /// A folder on the disk that is measured
+        #[arg(long)]
+        disk: PathBuf,
+        /// How many rows the audit has
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+        /// Only these topics
+        topics: Vec<serve::Topic>,
+    },
+    /// The bare handler, with the answers that it gives
+    #[command(hide = true)]
+    AnswerConstantly { decision: PathBuf, stop_decision: PathBuf },
     /// Any program in a session of its own
     #[command(hide = true)]
     Alone {
@@ -121,6 +139,12 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::Adapters => adapters::run()?,
         Subject::Hook { backstop, disk } => hook::run(&backstop, &disk)?,
         Subject::Guards { backstop, disk } => guards::run(&backstop, &disk)?,
+        Subject::Serve { backstop, disk, rows, topics } => {
+            serve::run(&backstop, &disk, rows, &topics)?
+        }
+        Subject::AnswerConstantly { decision, stop_decision } => {
+            done(serve::answer_constantly(&decision, &stop_decision))?
+        }
         Subject::ReadStream => done(adapters::read_stream())?,
         Subject::Alone { command } => done(supervised::become_alone(&command))?,
         Subject::WriteLines => done(output::write_lines())?,

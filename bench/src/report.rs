@@ -44,14 +44,7 @@ async fn write(backstop: &Backstop) -> anyhow::Result<()> {
     for first in (1..=EVENTS).step_by(5_000) {
         let events = (first..first + 5_000).map(event).collect();
         let writer = Writer::Supervisor(lease.clone());
-        let batch = Batch {
-            run: lease.run,
-            writer,
-            events,
-            decisions: Vec::new(),
-            snapshot: None,
-            update: None,
-        };
+        let batch = Batch { events, ..Batch::new(lease.run, writer) };
         store.append(&batch).await?;
     }
     Ok(())
@@ -84,7 +77,10 @@ fn event(seq: u64) -> NewEvent {
         ),
     };
     let at = sample::TIME.plus(Duration::from_millis(seq * 500));
-    let body = format!(r#"{{"type":"{kind}",{fields},"seq":{seq},"at":"{at}","active_ms":{}}}"#, seq * 500);
+    let body = format!(
+        r#"{{"type":"{kind}",{fields},"seq":{seq},"at":"{at}","active_ms":{}}}"#,
+        seq * 500
+    );
     NewEvent { seq, at, kind, body }
 }
 

@@ -66,14 +66,7 @@ async fn write(store: &dyn Store, lease: &Lease) -> anyhow::Result<String> {
 }
 
 fn batch(lease: &Lease) -> Batch {
-    Batch {
-        run: lease.run,
-        writer: Writer::Supervisor(lease.clone()),
-        events: Vec::new(),
-        decisions: Vec::new(),
-        snapshot: None,
-        update: None,
-    }
+    Batch::new(lease.run, Writer::Supervisor(lease.clone()))
 }
 
 fn read_and_decode(file: &Path) -> anyhow::Result<f64> {

@@ -31,6 +31,14 @@ enum Subject {
     Guards,
     /// A call of `backstop hook` in a long session, beside programs that do nothing
     Hook,
+    /// `backstop serve` beside a bare handler: requests, open runs, the audit
+    Serve {
+        /// How many rows the audit has
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+        /// Only these topics: decide, sqlite, postgres, runs, audit, views
+        topics: Vec<String>,
+    },
 }
 
 /// Builds what is measured, runs the comparison, and ends with its exit code.
@@ -42,10 +50,14 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<ExitC
         Subject::Adapters => compare(workspace, &comparison("adapters")),
         Subject::Hook => measure(workspace, "hook", &[]),
         Subject::Guards => measure(workspace, "guards", &[]),
+        Subject::Serve { rows, topics } => {
+            let rows = ["--rows".to_owned(), rows.to_string()];
+            measure(workspace, "serve", &[&rows, &topics[..]].concat())
+        }
     }
 }
 
-fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::Result<ExitCode> {
+fn measure(workspace: &Workspace, subject: &str, rest: &[String]) -> anyhow::Result<ExitCode> {
     let build = CommandLine::cargo(&["build", "--release", "--package", "backstop"]);
     if !build.run(workspace.root())?.success() {
         bail!("cannot build what is to be measured; to repeat it: {build}");
@@ -57,11 +69,11 @@ fn measure(workspace: &Workspace, subject: &str, topics: &[String]) -> anyhow::R
         .context("cannot find the folder of the build")?;
     let program = metadata.target_directory.join("release/backstop");
     let mut line = comparison(subject).argument("--backstop").argument(program);
-    if matches!(subject, "run" | "hook" | "guards") {
+    if matches!(subject, "run" | "hook" | "guards" | "serve") {
         line = line.argument("--disk").argument(metadata.target_directory);
     }
-    for topic in topics {
-        line = line.argument(topic);
+    for argument in rest {
+        line = line.argument(argument);
     }
     compare(workspace, &line)
 }

@@ -159,7 +159,9 @@ fn extent(bytes: &[u8]) -> anyhow::Result<Option<(usize, usize)>> {
     Ok(Some((head + 4, head + 4 + length)))
 }
 
-const CONNECTIONS: usize = 32;
+/// As many as bots that ask at once when a whole organisation's jobs fail: what is on record is
+/// committed together.
+const CONNECTIONS: usize = 128;
 const LONGEST_ANSWER: usize = 64 << 10;
 
 #[cfg(test)]

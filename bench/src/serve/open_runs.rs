@@ -65,7 +65,7 @@ fn open(server: &Server, count: usize) -> anyhow::Result<Requests> {
         let page = ask(server.address, &super::load::get(&path))?;
         let page: serde_json::Value = serde_json::from_str(&page)?;
         let runs = page["runs"].as_array().context("a page of runs")?;
-        names.extend(runs.iter().filter_map(|run| Some(run["run"].as_str()?.to_owned())));
+        names.extend(runs.iter().filter_map(|run| Some(run["run_id"].as_str()?.to_owned())));
         let Some(next) = page["next_cursor"].as_str() else { break };
         cursor = format!("&cursor={next}");
     }

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::mem;
 
 use jiff::tz::TimeZone;
 use xxhash_rust::xxh3::xxh3_64;
@@ -47,6 +48,8 @@ pub struct Engine {
     moving: Vec<bool>,
     /// The ways in which rules can fire, those that win first.
     slots: Vec<Slot>,
+    /// The ways in which rules that are only watched would fire.
+    watched: Vec<Slot>,
     slots_of_rule: Vec<Vec<u32>>,
     fired: Marks,
     readers: Vec<Vec<u32>>,
@@ -96,6 +99,7 @@ impl Engine {
             moving: conditions.iter().map(Condition::moves).collect(),
             fired: Marks::new(slots.len()),
             slots,
+            watched: slot::watched(&policy),
             slots_of_rule,
             readers: readers(&policy),
             readers_of_key: readers_of_key(&conditions),
@@ -116,18 +120,15 @@ impl Engine {
 
     /// Forgets the run and begins anew with these facts, without compiling the policy again.
     pub fn restart(&mut self, facts: Facts) {
-        self.facts = facts;
+        let before = mem::replace(&mut self.facts, facts);
         self.now = Moment::default();
         self.refused = Marks::new(self.conditions.len());
-        self.apply_raises();
-    }
-
-    /// The same policy with other facts: for who asks often, since a policy is made ready only once.
-    #[must_use]
-    pub fn with_other_facts(&self, facts: Facts) -> Self {
-        let mut engine = self.clone();
-        engine.restart(facts);
-        engine
+        // Few raise a limit, and to make all conditions anew would cost more than the decision.
+        if before.raises.is_empty() && self.facts.raises.is_empty() {
+            self.reconsider();
+        } else {
+            self.apply_raises();
+        }
     }
 
     /// Sets the zone in which clock times such as "07:00" are meant; UTC without it.

@@ -37,7 +37,7 @@ mod view;
 mod waits;
 mod watch;
 
-pub use given::GivenFacts;
+pub use given::{FailureFacts, GivenFacts};
 pub use handoff::HandOff;
 pub use health::{Health, HealthLimits, HealthPart};
 pub use progress::ProgressKinds;

@@ -236,7 +236,7 @@ impl Statistics {
             tokens: facts.spent.tokens(false),
             cost_usd: facts.spent.cost_usd(),
             cost_known: facts.spent.cost_known,
-            active_time: words::duration(view.now.active),
+            active_time: words::duration(view.now.active).to_string(),
             active_ms: crate::time::millis(view.now.active),
         }
     }
@@ -309,11 +309,13 @@ impl Figures {
 
     fn text(self, figure: f64) -> String {
         match self {
-            Self::Count => words::grouped(whole(figure)),
-            Self::Iterations => words::counted(whole(figure), "iteration", "iterations"),
-            Self::Milliseconds => words::duration(Duration::from_millis(whole(figure))),
-            Self::Dollars => words::dollars(figure),
-            Self::Share => words::percent(figure),
+            Self::Count => words::grouped(whole(figure)).to_string(),
+            Self::Iterations => {
+                words::counted(whole(figure), "iteration", "iterations").to_string()
+            }
+            Self::Milliseconds => words::duration(Duration::from_millis(whole(figure))).to_string(),
+            Self::Dollars => words::dollars(figure).to_string(),
+            Self::Share => words::percent(figure).to_string(),
         }
     }
 
@@ -321,9 +323,9 @@ impl Figures {
     fn raised(self, reached: f64) -> String {
         match self {
             Self::Count | Self::Iterations => whole(reached * 2.0).to_string(),
-            Self::Milliseconds => {
-                words::duration(Duration::from_millis(whole(reached * 2.0))).replace(' ', "")
-            }
+            Self::Milliseconds => words::duration(Duration::from_millis(whole(reached * 2.0)))
+                .to_string()
+                .replace(' ', ""),
             Self::Dollars => (reached * 2.0).to_string(),
             Self::Share => f64::midpoint(reached, 1.0).min(1.0).to_string(),
         }

@@ -144,7 +144,7 @@ impl Wake {
 
 /// A duration as people read it: `52m 10s`.
 pub fn in_words(duration: Duration) -> String {
-    crate::condition::words::duration(duration)
+    crate::condition::words::duration(duration).to_string()
 }
 
 /// Milliseconds of a duration, held at the largest number.

@@ -3,6 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
@@ -15,7 +16,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let (headers, bytes) = whole(request, state).await?;
+        let Whole { headers, bytes } = Whole::from_request(request, state).await?;
         check_json(&headers, &bytes)?;
         read_object(&bytes).map(Self)
     }
@@ -29,7 +30,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let (headers, bytes) = whole(request, state).await?;
+        let Whole { headers, bytes } = Whole::from_request(request, state).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -38,16 +39,25 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     }
 }
 
-/// The body as it came: the guard has read it already, and it is no longer than it may be.
-pub(crate) async fn whole<S: Send + Sync>(
-    request: Request,
-    state: &S,
-) -> Result<(HeaderMap, Bytes), Problem> {
-    let headers = request.headers().clone();
-    let bytes = Bytes::from_request(request, state)
-        .await
-        .map_err(|error| Problem::unreadable(format!("the body can't be read: {error}")))?;
-    Ok((headers, bytes))
+/// A body as it came, with what was said of it: the guard has read it already, and it is no longer
+/// than it may be.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let whole = body.collect().await;
+        let bytes = whole
+            .map_err(|error| Problem::unreadable(format!("the body can't be read: {error}")))?
+            .to_bytes();
+        Ok(Self { headers: parts.headers, bytes })
+    }
 }
 
 /// Reads an object. In a list, which would be taken too, the fields would have no names.
@@ -80,6 +90,10 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
 
 /// Refuses JSON that is nested too deep. Text that is no JSON may pass; who reads it will say so.
 pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), Problem> {
+    // What has few brackets can't be deep, and most have few.
+    if memchr::memchr2_iter(b'{', b'[', bytes).count() <= DEEPEST {
+        return Ok(());
+    }
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in bytes {
         match byte {

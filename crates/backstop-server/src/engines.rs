@@ -56,13 +56,14 @@ pub(crate) struct Compiled {
     policy: Policy,
     /// It has expressions, of which each may take a while.
     pub(crate) may_take_long: bool,
-    idle: Mutex<Vec<Engine>>,
+    pool: EnginePool,
 }
 
 impl Compiled {
     pub(crate) fn new(policy: Policy) -> Self {
         let may_take_long = data_only::expressions(&policy) > 0;
-        Self { policy, may_take_long, idle: Mutex::default() }
+        let engine = journalled::engine(policy.clone(), Facts::default()).with_neutral_meters();
+        Self { policy, may_take_long, pool: EnginePool::new(engine) }
     }
 
     /// Decides about these facts and events, as `backstop check` does, and hands the decision over.
@@ -76,27 +77,52 @@ impl Compiled {
         // What is left out counts as nothing used; what is said to be unknown is not "no".
         let meters_are_neutral = !given.say_cost_is_unknown();
         let facts = Facts::from(given);
-        let idle = if meters_are_neutral { lock(&self.idle).pop() } else { None };
-        let mut engine = match idle {
-            Some(mut engine) => {
-                engine.restart(facts);
-                engine
+        let ask = |engine: &mut Engine| {
+            for event in events {
+                engine.handle_event(event, now);
             }
-            None => {
-                let engine = journalled::engine(self.policy.clone(), facts);
-                if meters_are_neutral { engine.with_neutral_meters() } else { engine }
-            }
+            let decision = engine.poll_decision(engine.moment(now));
+            tell(engine, decision)
         };
-        for event in events {
-            engine.handle_event(event, now);
-        }
-        let decision = engine.poll_decision(engine.moment(now));
-        let told = tell(&engine, decision);
         if meters_are_neutral {
-            let mut idle = lock(&self.idle);
-            if idle.len() < MOST_IDLE {
-                idle.push(engine);
-            }
+            self.pool.with(facts, ask)
+        } else {
+            ask(&mut journalled::engine(self.policy.clone(), facts))
+        }
+    }
+}
+
+/// Engines of one policy, each of which is asked by one at a time.
+#[derive(Debug)]
+pub(crate) struct EnginePool {
+    /// It has taken in nothing, and never will: the others are made from it.
+    fresh: Engine,
+    #[expect(clippy::vec_box, reason = "an engine is large, and taken out for every question")]
+    idle: Mutex<Vec<Box<Engine>>>,
+}
+
+impl EnginePool {
+    pub(crate) fn new(fresh: Engine) -> Self {
+        Self { fresh, idle: Mutex::default() }
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        self.fresh.policy()
+    }
+
+    pub(crate) fn policy_hash(&self) -> &str {
+        self.fresh.policy_hash()
+    }
+
+    /// Asks an engine that knows these facts and nothing else.
+    pub(crate) fn with<T>(&self, facts: Facts, ask: impl FnOnce(&mut Engine) -> T) -> T {
+        let idle = lock(&self.idle).pop();
+        let mut engine = idle.unwrap_or_else(|| Box::new(self.fresh.clone()));
+        engine.restart(facts);
+        let told = ask(&mut engine);
+        let mut idle = lock(&self.idle);
+        if idle.len() < MOST_IDLE {
+            idle.push(engine);
         }
         told
     }

@@ -1,7 +1,6 @@
 //! Follows the audit, where every machine writes down which runs were halted or held.
 
 use backstop_store::StoreError;
-use backstop_store::audit::AuditFilter;
 use tokio::sync::Mutex;
 
 use crate::service::Service;
@@ -15,25 +14,15 @@ pub(crate) struct Followed {
 
 /// Counts the halts since the last look.
 pub(crate) async fn follow(service: &Service) -> Result<(), StoreError> {
-    let mut last = service.halts.last.lock().await;
-    let Some(mut after) = *last else {
-        *last = Some(service.store.audit_head().await?.map_or(0, |head| head.number));
-        return Ok(());
-    };
-    loop {
-        let filter = AuditFilter { cursor: Some(after), limit: PAGE, ..AuditFilter::default() };
-        let rows = service.store.audit_list(&filter).await?;
-        for row in &rows {
-            after = row.number;
-            if row.row.run.is_some() {
-                service.metrics.halted(row.row.reason_code.as_deref());
-            }
-        }
-        *last = Some(after);
-        if rows.len() < PAGE as usize {
-            return Ok(());
+    let mut seen = service.halts.last.lock().await;
+    let last = service.store.audit_head().await?.map_or(0, |head| head.number);
+    if let Some(after) = *seen
+        && after < last
+    {
+        for halts in service.store.audit_halts((after, last)).await? {
+            service.metrics.halted(halts.reason_code.as_deref(), halts.count);
         }
     }
+    *seen = Some(last);
+    Ok(())
 }
-
-const PAGE: u32 = 500;

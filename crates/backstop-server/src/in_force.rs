@@ -1,6 +1,7 @@
 //! Which policy counts for a question, and what it says.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,24 @@ use backstop_store::{PolicyScope, Store, StoreError};
 pub struct PoliciesInForce {
     store: Arc<dyn Store>,
     /// Held for a moment only, never across a wait.
-    loaded: Mutex<HashMap<String, Arc<Policy>>>,
+    loaded: Mutex<HashMap<String, Arc<StoredPolicy>>>,
     /// What counts for all, and when that was found.
-    global: Mutex<Option<(Instant, Option<Arc<Policy>>)>>,
+    global: Mutex<Option<(Instant, Option<Arc<StoredPolicy>>)>>,
+}
+
+/// A policy with the hash under which it is stored, which would take long to find again.
+#[derive(Debug)]
+pub struct StoredPolicy {
+    pub hash: String,
+    policy: Policy,
+}
+
+impl Deref for StoredPolicy {
+    type Target = Policy;
+
+    fn deref(&self) -> &Policy {
+        &self.policy
+    }
 }
 
 /// Why there is no telling what the policy says. The answer to whatever was asked is then HOLD.
@@ -42,7 +58,7 @@ impl PoliciesInForce {
     pub async fn find(
         &self,
         scopes: &[PolicyScope],
-    ) -> Result<Option<(PolicyScope, Arc<Policy>)>, PolicyFault> {
+    ) -> Result<Option<(PolicyScope, Arc<StoredPolicy>)>, PolicyFault> {
         let active = self.store.policy_active(scopes).await?;
         let first = active.into_iter().find_map(|one| Some((one.scope, one.policy_hash?)));
         let Some((scope, hash)) = first else { return Ok(None) };
@@ -57,7 +73,7 @@ impl PoliciesInForce {
     ///
     /// # Errors
     /// As [`Self::find`].
-    pub async fn global(&self) -> Result<Option<Arc<Policy>>, PolicyFault> {
+    pub async fn global(&self) -> Result<Option<Arc<StoredPolicy>>, PolicyFault> {
         let lock = || self.global.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((found, policy)) = &*lock()
             && found.elapsed() < BELIEVED
@@ -79,7 +95,7 @@ impl PoliciesInForce {
     ///
     /// # Errors
     /// The store can't be read, or holds something that is no policy.
-    pub async fn by_hash(&self, hash: &str) -> Result<Option<Arc<Policy>>, PolicyFault> {
+    pub async fn by_hash(&self, hash: &str) -> Result<Option<Arc<StoredPolicy>>, PolicyFault> {
         if let Some(policy) = self.loaded().get(hash) {
             return Ok(Some(Arc::clone(policy)));
         }
@@ -89,7 +105,7 @@ impl PoliciesInForce {
         if policy.hash() != stored.hash {
             return Err(unloadable("its text does not have its hash".to_owned()));
         }
-        let policy = Arc::new(policy);
+        let policy = Arc::new(StoredPolicy { hash: stored.hash.clone(), policy });
         let mut loaded = self.loaded();
         if loaded.len() >= MOST_LOADED {
             loaded.clear();
@@ -98,7 +114,7 @@ impl PoliciesInForce {
         Ok(Some(policy))
     }
 
-    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Policy>>> {
+    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<StoredPolicy>>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -107,8 +107,8 @@ impl Metrics {
         .increment(1);
     }
 
-    /// A run was halted or held, on whatever machine.
-    pub(crate) fn halted(&self, code: Option<&str>) {
+    /// So many runs were halted or held, on whatever machine.
+    pub(crate) fn halted(&self, code: Option<&str>, count: u64) {
         let reason = reason_label(code);
         let known = code.and_then(reason::find).map(reason::ReasonCode::reason);
         let family = known.map_or("custom", |reason| reason.family.as_str());
@@ -116,7 +116,7 @@ impl Metrics {
             Label::from_static_parts("reason", reason),
             Label::from_static_parts("family", family),
         ];
-        self.counter(HALTS, labels).increment(1);
+        self.counter(HALTS, labels).increment(count);
     }
 
     pub(crate) fn store_failed(&self) {

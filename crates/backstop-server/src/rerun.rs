@@ -14,7 +14,7 @@ pub use audited::answer;
 use audited::held;
 pub use deciding::{NotMadeAgain, remake};
 pub use lawbook::{Lawbook, Lawbooks};
-pub use question::{Facts, NAMELESS, Question, Repository, SignalSource, new_request_id};
+pub use question::{NAMELESS, Question, Repository, SignalSource, new_request_id};
 
 pub(crate) use question::actor;
 pub use route::stop_decision;

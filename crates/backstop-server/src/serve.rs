@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Request, Response, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use backstop_runner::clock::wall_time;
 use backstop_store::{Home, Store, StoreError};
@@ -205,8 +205,8 @@ async fn answer(
     request.extensions_mut().insert(Peer(peer));
     // What is logged must be known before the request is gone; without its query, which may hold
     // what is nobody's business.
-    let logged = tracing::enabled!(tracing::Level::INFO)
-        .then(|| (request.method().clone(), request.uri().path().to_owned()));
+    let uri = tracing::enabled!(tracing::Level::WARN)
+        .then(|| (request.method().clone(), request.uri().clone()));
     let mut response = match app.traces.clone() {
         None => worked_on(&mut app, request, started).await,
         Some(traces) => {
@@ -227,17 +227,25 @@ async fn answer(
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some((method, path)) = logged {
-        tracing::info!(
-            request_id = request_id.to_str().unwrap_or_default(),
-            %method,
-            path,
-            status = response.status().as_u16(),
-            micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            "answered"
-        );
+    if let Some((method, uri)) = uri {
+        log(&request_id, &method, uri.path(), response.status(), started.elapsed());
     }
     Ok(response)
+}
+
+/// A line about a request. Those that went well are many, and the metrics count them: they are told
+/// only to who asks for every detail.
+fn log(id: &HeaderValue, method: &Method, path: &str, status: StatusCode, took: Duration) {
+    let request_id = id.to_str().unwrap_or_default();
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let status = status.as_u16();
+    if status >= 500 {
+        tracing::warn!(request_id, %method, path, status, micros, "answered");
+    } else if status >= 400 {
+        tracing::info!(request_id, %method, path, status, micros, "answered");
+    } else {
+        tracing::debug!(request_id, %method, path, status, micros, "answered");
+    }
 }
 
 async fn worked_on(app: &mut App, request: Request<Incoming>, started: Instant) -> Response<Body> {

@@ -12,6 +12,6 @@ mod writer;
 
 pub use chain::{Hash, ORIGIN, hash};
 pub use checkpoint::{Checkpoint, CheckpointError, Signer, Verifier};
-pub use row::{AuditFilter, AuditHead, AuditRow, Count, JsonText, NewAuditRow};
+pub use row::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, JsonText, NewAuditRow};
 pub use verify::{Finding, Verified, verify};
 pub use writer::AuditWriter;

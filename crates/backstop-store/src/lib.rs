@@ -12,7 +12,7 @@ use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 
 use self::access::TokenRecord;
-use self::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use self::audit::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow};
 
 pub mod access;
 pub mod audit;
@@ -181,6 +181,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
 
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError>;
+
+    /// How many rows after the first of these, up to the other, tell of runs that were halted or
+    /// held, by their reasons.
+    async fn audit_halts(&self, range: (u64, u64)) -> Result<Vec<HaltCount>, StoreError>;
 
     /// How often what was decided in the last seven days.
     async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError>;

@@ -28,7 +28,7 @@ use self::fault::Fault;
 pub use self::open::ServerUrl;
 use self::sql::sql;
 use crate::access::TokenRecord;
-use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow};
 use crate::clock::now;
 use crate::halting::HaltOrder;
 use crate::lease::{Holder, Lease, LeaseRecord};
@@ -229,6 +229,10 @@ impl Store for PostgresStore {
 
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         audit::head(&self.client).await
+    }
+
+    async fn audit_halts(&self, range: (u64, u64)) -> Result<Vec<HaltCount>, StoreError> {
+        audit::halts(&self.client, range).await
     }
 
     async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError> {

@@ -13,6 +13,7 @@ mod access;
 mod append;
 mod audit;
 mod change;
+mod checkpoint;
 mod events;
 mod fault;
 mod halting;
@@ -30,7 +31,7 @@ use self::fault::Fault;
 use self::reader::Readers;
 use self::writer::{Durability, Writer};
 use crate::access::TokenRecord;
-use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow};
 use crate::clock::now;
 use crate::encode::{json, number};
 use crate::halting::HaltOrder;
@@ -319,6 +320,10 @@ impl Store for SqliteStore {
 
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         audit::head(&self.readers).await
+    }
+
+    async fn audit_halts(&self, range: (u64, u64)) -> Result<Vec<HaltCount>, StoreError> {
+        audit::halts(&self.readers, range).await
     }
 
     async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError> {

@@ -135,7 +135,7 @@ async fn only_a_checkpoint_shows_that_all_was_written_anew(intruder: Intruder) {
     let rows: Vec<_> = (1..=ROWS + 1)
         .map(|n| NewAuditRow { actor: "nobody".to_owned(), ..sample::audit_row(n) })
         .collect();
-    intruder.store.audit_append(&rows).await.unwrap();
+    intruder.opened_anew().await.audit_append(&rows).await.unwrap();
     assert_eq!(intruder.verify(None).await.finding, None);
     let found = intruder.verify(Some(&checkpoint)).await.finding;
     assert_eq!(found, Some(Finding::Rewritten { row: ROWS }));
@@ -203,6 +203,16 @@ impl Intruder {
 
     fn is_server(&self) -> bool {
         matches!(self.way, Way::Server(_))
+    }
+
+    /// The store as a program finds it that is started now.
+    async fn opened_anew(&self) -> Arc<dyn Store> {
+        match &self.way {
+            Way::File(directory) => {
+                Arc::new(SqliteStore::open(&Home::new(directory.path())).await.unwrap())
+            }
+            Way::Server(_) => Arc::clone(&self.store),
+        }
     }
 
     async fn fill(&self) -> AuditHead {

@@ -58,7 +58,10 @@ impl Budget {
                 Self { figure: |taken| taken.tokens_with_cache_reads as f64, words: tokens }
             }
             Condition::MaxTokens(_) => Self { figure: |taken| taken.tokens as f64, words: tokens },
-            Condition::MaxCost(_) => Self { figure: |taken| taken.cost_usd, words: words::dollars },
+            Condition::MaxCost(_) => Self {
+                figure: |taken| taken.cost_usd,
+                words: |usd| words::dollars(usd).to_string(),
+            },
             Condition::MaxDuration(_) => {
                 Self { figure: |taken| taken.active.as_secs_f64() * 1e3, words: milliseconds }
             }
@@ -69,11 +72,11 @@ impl Budget {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
 fn tokens(count: f64) -> String {
-    words::counted(count.round() as u64, "token", "tokens")
+    words::counted(count.round() as u64, "token", "tokens").to_string()
 }
 
 fn milliseconds(count: f64) -> String {
-    words::duration(Duration::from_secs_f64((count / 1e3).clamp(0.0, 1e12)))
+    words::duration(Duration::from_secs_f64((count / 1e3).clamp(0.0, 1e12))).to_string()
 }
 
 #[cfg(test)]

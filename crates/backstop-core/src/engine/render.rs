@@ -79,7 +79,7 @@ fn also_met(engine: &Engine, rules: &[&Rule], slot: Slot) -> AlsoMet {
 /// Rules that are only watched and would have fired.
 fn shadows<'a>(engine: &'a Engine, rules: &'a [&'a Rule]) -> impl Iterator<Item = AlsoMet> + 'a {
     let fires = |slot: &Slot| slot.fires(engine.measure(slot.rule as usize).truth, &engine.facts);
-    let fired = super::slot::watched(&engine.policy).into_iter().filter(fires);
+    let fired = engine.watched.iter().copied().filter(fires);
     fired.map(|slot| AlsoMet { shadow: true, ..also_met(engine, rules, slot) })
 }
 

@@ -121,6 +121,35 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
+/// What is known of a failed job of CI: the part of the facts that decides about its re-run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureFacts {
+    pub job_attempts: u64,
+    pub total_attempts: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_class: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_signals: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_changed_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failure_at: Option<Timestamp>,
+}
+
+impl From<FailureFacts> for Facts {
+    fn from(failure: FailureFacts) -> Self {
+        Self::from(GivenFacts {
+            job_attempts: failure.job_attempts,
+            total_attempts: failure.total_attempts,
+            failure_class: failure.failure_class,
+            failure_signals: failure.failure_signals,
+            last_changed_at: failure.last_changed_at,
+            first_failure_at: failure.first_failure_at,
+            ..GivenFacts::default()
+        })
+    }
+}
+
 /// Values that were given although they could be computed: then they stand.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Overrides {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -24,7 +23,7 @@ use serde_json::value::RawValue;
 use tokio::task::block_in_place;
 
 use crate::access::Caller;
-use crate::body;
+use crate::body::{self, Whole};
 use crate::data_only;
 use crate::engines::Compiled;
 use crate::headers::{EXIT_CODE, VERDICT};
@@ -68,8 +67,7 @@ pub(crate) async fn decide(
     State(service): State<Arc<Service>>,
     caller: Caller,
     query: Query,
-    headers: HeaderMap,
-    bytes: Bytes,
+    Whole { headers, bytes }: Whole,
 ) -> Result<Response, Problem> {
     query.end()?;
     body::check_json(&headers, &bytes)?;
@@ -144,8 +142,7 @@ async fn compiled(
     };
     match found {
         Ok(Some(policy)) => {
-            let hash = policy.hash();
-            service.engines.get(&hash, || Ok(Policy::clone(&policy))).map(Found::Policy)
+            service.engines.get(&policy.hash, || Ok(Policy::clone(&policy))).map(Found::Policy)
         }
         Ok(None) => service
             .engines

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use backstop_core::policy::{Policy, difference};
+use backstop_core::policy::difference;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::policies::PolicyHash;
-use crate::in_force::PolicyFault;
+use crate::in_force::{PolicyFault, StoredPolicy};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::service::Service;
@@ -38,7 +38,7 @@ fn hash(query: &mut Query, name: &str) -> Result<PolicyHash, Problem> {
         .ok_or_else(|| Problem::invalid(name, format!("{name} must be `sha256:` and 64 digits")))
 }
 
-async fn stored(service: &Service, hash: &PolicyHash) -> Result<Arc<Policy>, Problem> {
+async fn stored(service: &Service, hash: &PolicyHash) -> Result<Arc<StoredPolicy>, Problem> {
     match service.policies.by_hash(&hash.0).await {
         Ok(Some(policy)) => Ok(policy),
         Ok(None) => Err(Problem::not_found(format!("there is no policy {}", hash.0))),

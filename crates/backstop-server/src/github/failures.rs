@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use backstop_core::facts::FailureFacts;
 use backstop_core::failure_class::{Class, OwnPatterns, classify, signal};
 use backstop_core::time::Timestamp;
 use backstop_store::{FailureSignal, PullRequest, StoreError};
 
 use super::api::Job;
 use super::client::{Client, ClientError};
-use crate::rerun::{Facts, Question, Repository, SignalSource};
+use crate::rerun::{Question, Repository, SignalSource};
 use crate::service::Service;
 
 /// A job that failed.
@@ -148,7 +149,7 @@ impl Case {
             pr_number: self.pr_number,
             run_id: self.run,
             request_id,
-            facts: Facts {
+            facts: FailureFacts {
                 job_attempts,
                 total_attempts: job_attempts.max(total),
                 failure_class: gravest.or_else(|| {

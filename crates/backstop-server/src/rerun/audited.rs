@@ -57,15 +57,15 @@ async fn record(
 ) -> Answer {
     let at = to_the_microsecond(service.now());
     let mut evidence = Evidence { blocked, ..Evidence::new(question, at, lawbook) };
-    let engine = lawbook.map(|lawbook| &lawbook.engine);
+    let engines = lawbook.map(|lawbook| &*lawbook.engines);
     let request = deciding::request(question, evidence.deployment_env);
-    let answer = deciding::answer(engine, &evidence, request.clone());
+    let answer = deciding::answer(engines, &evidence, request.clone());
     match service.audit.append(deciding::row(question, &evidence, &answer)).await {
         Ok(()) => answer,
         Err(fault) => {
             let block = told(Block::by_fault("the decision can't be recorded", &fault));
             evidence.blocked = Some(block);
-            deciding::answer(engine, &evidence, request)
+            deciding::answer(engines, &evidence, request)
         }
     }
 }

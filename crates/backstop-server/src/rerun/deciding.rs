@@ -1,6 +1,6 @@
 //! Makes an answer from facts, a lawbook and a time, now or again.
 
-use backstop_core::facts::GivenFacts;
+use backstop_core::facts::FailureFacts;
 use backstop_core::policy::Policy;
 use backstop_core::rerun::{
     Answer, AttemptCounts, Evidence as AnswerEvidence, Metadata, Request, Target, Thresholds,
@@ -11,12 +11,13 @@ use backstop_store::audit::{AuditRow, JsonText, NewAuditRow};
 use serde::{Deserialize, Serialize};
 
 use super::lawbook::{Lawbook, ready};
-use super::question::{Facts, Question, SignalSource};
+use super::question::{Question, SignalSource};
+use crate::engines::EnginePool;
 
 /// Everything that an answer is made from besides the policy: what the audit keeps as evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
-    pub(super) facts: Facts,
+    pub(super) facts: FailureFacts,
     pub(super) signals: SignalSource,
     pub(super) evaluated_at: Timestamp,
     pub(super) deployment_env: DeploymentEnv,
@@ -85,36 +86,21 @@ impl Block {
 
 /// The answer, and the same whenever it is made from the same.
 pub(super) fn answer(
-    engine: Option<&backstop_core::engine::Engine>,
+    engines: Option<&EnginePool>,
     evidence: &Evidence,
     request: Request,
 ) -> Answer {
-    let mut evidence = evidence.clone();
-    let decided = engine.and_then(|engine| match decided(engine, &evidence, request.clone()) {
-        Ok(answer) => Some(answer),
-        Err(why) => {
-            let block = Block::by_fault("the facts can't be taken in", &why);
-            evidence.blocked.get_or_insert(block);
-            None
-        }
-    });
-    let answer = decided.unwrap_or_else(|| undecided(&evidence, request));
-    match evidence.blocked {
-        Some(block) => blocked(answer, block),
+    let answer = match engines {
+        Some(engines) => engines.with(evidence.facts.clone().into(), |engine| {
+            let decision = engine.poll_decision(engine.moment(evidence.evaluated_at));
+            Answer::new(engine, &decision, request)
+        }),
+        None => undecided(evidence, request),
+    };
+    match &evidence.blocked {
+        Some(block) => blocked(answer, block.clone()),
         None => answer,
     }
-}
-
-fn decided(
-    engine: &backstop_core::engine::Engine,
-    evidence: &Evidence,
-    request: Request,
-) -> Result<Answer, String> {
-    let text = serde_json::to_vec(&evidence.facts).map_err(|error| error.to_string())?;
-    let given = GivenFacts::from_json(&text).map_err(|error| error.to_string())?;
-    let mut engine = engine.with_other_facts(given.into());
-    let decision = engine.poll_decision(engine.moment(evidence.evaluated_at));
-    Ok(Answer::new(&engine, &decision, request))
 }
 
 /// What is known without a lawbook.
@@ -206,8 +192,8 @@ pub fn remake(row: &AuditRow, policy: Option<&Policy>) -> Result<Answer, NotMade
     let unusable = |why: String| NotMadeAgain::Evidence { number, why };
     let evidence: Evidence = serde_json::from_str(row.row.evidence.as_str())
         .map_err(|error| unusable(error.to_string()))?;
-    let engine = policy.map(ready);
-    let given = engine.as_ref().map(backstop_core::engine::Engine::policy_hash);
+    let engines = policy.map(ready);
+    let given = engines.as_ref().map(EnginePool::policy_hash);
     if row.row.lawbook_hash.as_deref() != given {
         let named = |hash: Option<&str>| hash.unwrap_or(UNKNOWN_LAWBOOK).to_owned();
         let (wanted, given) = (named(row.row.lawbook_hash.as_deref()), named(given));
@@ -219,7 +205,7 @@ pub fn remake(row: &AuditRow, policy: Option<&Policy>) -> Result<Answer, NotMade
         pr_number: row.row.pr_number,
         run_id: row.row.workflow_run_id,
     };
-    Ok(answer(engine.as_ref(), &evidence, request))
+    Ok(answer(engines.as_ref(), &evidence, request))
 }
 
 impl Evidence {

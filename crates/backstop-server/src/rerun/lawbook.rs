@@ -12,16 +12,16 @@ use backstop_runner::unsupervised::PinnedPolicy;
 use backstop_store::{HaltOrder, PolicyScope, StoreError};
 
 use super::question::Repository;
-use crate::in_force::PolicyFault;
+use crate::engines::EnginePool;
+use crate::in_force::{PolicyFault, StoredPolicy};
 use crate::service::Service;
 
 /// A policy that is ready to decide about re-runs.
 #[derive(Debug)]
 pub struct Lawbook {
-    /// It has taken in nothing.
-    pub(super) engine: Engine,
+    pub(super) engines: Arc<EnginePool>,
     /// The policy that was put in force, if any was.
-    pub in_force: Option<Arc<Policy>>,
+    pub in_force: Option<Arc<StoredPolicy>>,
     /// Where it was put in force.
     pub scope: Option<PolicyScope>,
 }
@@ -29,31 +29,28 @@ pub struct Lawbook {
 impl Lawbook {
     /// Makes a policy ready. One that says nothing of re-runs leaves them to the preset for them,
     /// as a lawbook without `stopRules` does: it was put in force for something else.
-    pub(super) fn new(in_force: Option<(PolicyScope, Arc<Policy>)>) -> Self {
+    pub(super) fn new(in_force: Option<(PolicyScope, Arc<StoredPolicy>)>) -> Self {
         let (scope, in_force) = in_force.unzip();
         let speaks = in_force.as_ref().filter(|policy| speaks_of_reruns(policy));
-        let engine = match speaks {
-            Some(policy) => ready(policy),
-            None => preset().clone(),
-        };
-        Self { engine, in_force, scope }
+        let engines = speaks.map_or_else(|| Arc::clone(preset()), |policy| Arc::new(ready(policy)));
+        Self { engines, in_force, scope }
     }
 
     /// The policy that decides.
     pub fn policy(&self) -> &Policy {
-        self.engine.policy()
+        self.engines.policy()
     }
 }
 
-/// An engine for questions about stated facts, for which what is left out is nothing used. Times of
+/// Engines for questions about stated facts, for which what is left out is nothing used. Times of
 /// day are meant in UTC, since who asks may be anywhere.
-pub(super) fn ready(policy: &Policy) -> Engine {
-    Engine::new(policy.clone()).with_neutral_meters()
+pub(super) fn ready(policy: &Policy) -> EnginePool {
+    EnginePool::new(Engine::new(policy.clone()).with_neutral_meters())
 }
 
-fn preset() -> &'static Engine {
-    static PRESET: OnceLock<Engine> = OnceLock::new();
-    PRESET.get_or_init(|| ready(&Policy::preset(Preset::Rerun)))
+fn preset() -> &'static Arc<EnginePool> {
+    static PRESET: OnceLock<Arc<EnginePool>> = OnceLock::new();
+    PRESET.get_or_init(|| Arc::new(ready(&Policy::preset(Preset::Rerun))))
 }
 
 fn speaks_of_reruns(policy: &Policy) -> bool {
@@ -102,7 +99,7 @@ impl Lawbooks {
         self.keep_preset(service).await?;
         let mut known = locked(&self.known);
         let kept = known.get(&key).map(|(_, lawbook)| lawbook).filter(|lawbook| {
-            let hash = |policy: &Option<Arc<Policy>>| policy.as_ref().map(Arc::as_ptr);
+            let hash = |policy: &Option<Arc<StoredPolicy>>| policy.as_ref().map(Arc::as_ptr);
             let (scope, policy) = found.clone().unzip();
             lawbook.scope == scope && hash(&lawbook.in_force) == hash(&policy)
         });

@@ -2,9 +2,10 @@
 //! that does not hold.
 
 use axum::http::{HeaderMap, StatusCode};
+use backstop_core::facts::FailureFacts;
 use backstop_core::time::Timestamp;
 
-use super::question::{Facts, Question, Repository, SignalSource};
+use super::question::{Question, Repository, SignalSource};
 use crate::problem::Problem;
 
 /// Reads the question that a path and a query ask.
@@ -26,7 +27,7 @@ pub(super) fn question(
         pr_number,
         run_id: parameters.read("runId", positive)?,
         request_id,
-        facts: Facts {
+        facts: FailureFacts {
             job_attempts: parameters.read("currentJobAttempts", whole)?.unwrap_or_default(),
             total_attempts: parameters.read("totalPrAttempts", whole)?.unwrap_or_default(),
             failure_class: parameters.read("failureClass", text)?,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::access::Caller;
-use backstop_core::time::Timestamp;
+use backstop_core::facts::FailureFacts;
 use backstop_runner::chance;
 use backstop_store::{PolicyScope, PullRequest};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Question {
     pub pr_number: u64,
     pub run_id: Option<u64>,
     pub request_id: String,
-    pub facts: Facts,
+    pub facts: FailureFacts,
     pub signals: SignalSource,
     /// Who asks, for the audit.
     pub actor: String,
@@ -35,21 +35,6 @@ pub enum SignalSource {
     Given,
     /// Of the job that failed last in this pull request, and in this run if one is named.
     Remembered,
-}
-
-/// What is known of the failure, by the names that facts have everywhere else.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
-    pub job_attempts: u64,
-    pub total_attempts: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_class: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failure_signals: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_changed_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_failure_at: Option<Timestamp>,
 }
 
 /// A repository by its owner and name, as they were written.

@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::support::Server;
 
 #[test]
-fn a_full_disk_holds_everybody_and_loses_nothing() {
+fn a_full_disk_holds_everybody_until_it_has_room_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mount) = Mount::new(folder.path(), "size=3m") else { return };
     let location = Location::Embedded(Home::new(folder.path()));
@@ -30,6 +30,7 @@ fn a_full_disk_holds_everybody_and_loses_nothing() {
     }
     assert_eq!(server.get("/healthz").status, 200);
     mount.remount("size=64m");
+    load.flows(20);
     load.end_and_check(&server, &server.store);
     drop(server);
     drop(mount);

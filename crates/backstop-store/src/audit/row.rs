@@ -83,6 +83,13 @@ pub struct Count {
     pub last_occurred_at: Timestamp,
 }
 
+/// How many runs were halted or held for a reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HaltCount {
+    pub reason_code: Option<String>,
+    pub count: u64,
+}
+
 /// JSON as it is stored, to the byte: what is hashed is what lies there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonText(String);

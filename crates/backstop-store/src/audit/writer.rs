@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::row::NewAuditRow;
 use crate::{Store, StoreError};
 
-/// A handle to the one task that appends to the audit. When the last handle goes, it ends.
+/// A handle to the one thread that appends to the audit. When the last handle goes, it ends.
 #[derive(Clone, Debug)]
 pub struct AuditWriter {
     rows: mpsc::Sender<(NewAuditRow, Answer)>,
@@ -16,10 +17,12 @@ pub struct AuditWriter {
 type Answer = oneshot::Sender<Result<(), Arc<StoreError>>>;
 
 impl AuditWriter {
-    /// Starts the writer as a task of the current runtime.
+    /// Starts the writer beside the tasks of the current runtime: on a thread of its own, since
+    /// everybody waits for it, and a task would stand in line behind those who wait.
     pub fn start(store: Arc<dyn Store>) -> Self {
         let (rows, waiting) = mpsc::channel(WAITING);
-        tokio::spawn(write(store, waiting));
+        let runtime = Handle::current();
+        tokio::task::spawn_blocking(move || runtime.block_on(write(store, waiting)));
         Self { rows }
     }
 

@@ -6,7 +6,7 @@ use super::client::{Client, Transaction, task};
 use super::fault::Fault;
 use super::sql::{Value, sql};
 use crate::StoreError;
-use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, NewAuditRow, ORIGIN, hash};
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, NewAuditRow, ORIGIN, hash};
 use crate::encode::number;
 use crate::row::{FromRow as _, written};
 
@@ -142,6 +142,18 @@ pub async fn list(client: &Client, filter: &AuditFilter) -> Result<Vec<AuditRow>
         filter.limit.into(),
     ];
     client.all(sql(select, &values)).await
+}
+
+pub async fn halts(
+    client: &Client,
+    (after, last): (u64, u64),
+) -> Result<Vec<HaltCount>, StoreError> {
+    let query = sql(
+        "SELECT reason_code, count(*) AS halts FROM stop_decision_audit \
+         WHERE number > $1 AND number <= $2 AND run IS NOT NULL GROUP BY reason_code",
+        &[number(after).into(), number(last).into()],
+    );
+    client.all(query).await
 }
 
 pub async fn analytics(client: &Client) -> Result<Vec<Count>, StoreError> {

@@ -3,7 +3,7 @@
 use backstop_core::time::Timestamp;
 
 use super::{Cells, FromRow, Unreadable, count, optional, owned, parsed};
-use crate::audit::{AuditHead, AuditRow, Count, Hash, JsonText, NewAuditRow};
+use crate::audit::{AuditHead, AuditRow, Count, HaltCount, Hash, JsonText, NewAuditRow};
 
 impl FromRow for AuditHead {
     fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
@@ -52,6 +52,12 @@ impl FromRow for Count {
             decision_count: count(row, "decision_count")?,
             last_occurred_at: written_time(row, "last_occurred_at")?,
         })
+    }
+}
+
+impl FromRow for HaltCount {
+    fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
+        Ok(Self { reason_code: optional(row, "reason_code")?, count: count(row, "halts")? })
     }
 }
 

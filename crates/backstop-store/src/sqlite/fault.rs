@@ -80,6 +80,17 @@ impl Fault {
         self.code == Some(CONSTRAINT_PRIMARY_KEY) && self.text.contains("receipts.key")
     }
 
+    /// A row of the audit was to follow one that is no longer the last.
+    pub fn is_of_audit_order(&self) -> bool {
+        self.code == Some(CONSTRAINT_TRIGGER) && self.text == NOT_NEXT
+    }
+
+    /// There was no room. The transaction is undone then, which the library in front of SQLite does
+    /// not notice.
+    pub fn is_of_room(&self) -> bool {
+        self.primary() == Some(FULL)
+    }
+
     fn primary(&self) -> Option<i32> {
         self.code.map(|code| code & 0xFF)
     }
@@ -109,6 +120,8 @@ impl From<sqlx::Error> for Fault {
 
 /// What the trigger says when the writer's epoch is over.
 const FENCED: &str = "fenced";
+/// What another one says when a row of the audit is not the next.
+const NOT_NEXT: &str = "the audit is append-only: a row follows the last one";
 
 /// Result codes: <https://www.sqlite.org/rescode.html>.
 const BUSY: i32 = 5;

@@ -10,6 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::Mutex;
 
+use super::checkpoint::Checkpoints;
 use super::fault::Fault;
 use super::reader::Readers;
 use super::writer::Writer;
@@ -32,11 +33,12 @@ impl SqliteStore {
         let database = std::path::absolute(home.database()).map_err(unusable)?;
         refuse_emptied(home, &database)?;
         let options = options(&database);
-        let connection = connect(&options, home, &database, &place).await?;
+        let writing = Checkpoints::left_to_others(options.clone());
+        let connection = connect(&writing, home, &database, &place).await?;
         Ok(Self {
             home: home.clone(),
+            writer: Mutex::new(Writer::new(connection, writing)),
             readers: Readers::new(options),
-            writer: Mutex::new(Writer::new(connection)),
         })
     }
 }

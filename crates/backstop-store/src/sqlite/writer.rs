@@ -1,10 +1,14 @@
 //! The connection that writes, one statement or transaction at a time.
 
-use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{Connection as _, Execute as _, Executor as _, Transaction};
+use std::mem;
 
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Executor as _, Transaction};
+
+use super::checkpoint::Checkpoints;
 use super::fault::Fault;
+use crate::audit::AuditHead;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
 #[derive(Debug)]
@@ -14,6 +18,12 @@ pub struct Writer {
     durability: Option<Durability>,
     /// What the disk said when it failed. Nothing is written after that.
     broken: Option<Fault>,
+    /// The connection does not know what became of its last transaction: another one is needed.
+    is_spent: bool,
+    options: SqliteConnectOptions,
+    checkpoints: Checkpoints,
+    /// The last row of the audit, if this has written it. Others may have appended since.
+    pub audit_head: Option<AuditHead>,
 }
 
 /// Whether a write waits for the disk.
@@ -28,8 +38,16 @@ pub enum Durability {
 }
 
 impl Writer {
-    pub fn new(connection: SqliteConnection) -> Self {
-        Self { connection, durability: None, broken: None }
+    pub fn new(connection: SqliteConnection, options: SqliteConnectOptions) -> Self {
+        Self {
+            connection,
+            durability: None,
+            broken: None,
+            is_spent: false,
+            checkpoints: Checkpoints::new(options.clone()),
+            options,
+            audit_head: None,
+        }
     }
 
     /// Runs one statement as its own transaction.
@@ -58,8 +76,15 @@ impl Writer {
         Ok(connection.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Keeps a failure of the disk in mind, so that nothing is written after it.
+    /// Tells of a write that touches more pages than most.
+    pub fn count_pages(&mut self, pages: u64) {
+        self.checkpoints.count(pages);
+    }
+
+    /// Keeps a failure of the disk in mind, so that nothing is written after it. A disk that was
+    /// full may have room later.
     pub fn remember(&mut self, fault: Fault) -> Fault {
+        self.is_spent |= fault.is_of_room();
         if fault.is_of_disk() && self.broken.is_none() {
             self.broken = Some(fault.clone());
         }
@@ -67,8 +92,15 @@ impl Writer {
     }
 
     async fn connection(&mut self, durability: Durability) -> Result<&mut SqliteConnection, Fault> {
-        if let Some(fault) = &self.broken {
-            return Err(fault.clone());
+        if let Some(fault) = self.broken.clone().or_else(|| self.checkpoints.failure()) {
+            return Err(fault);
+        }
+        self.checkpoints.count(PAGES_OF_A_WRITE);
+        if self.is_spent {
+            let spent = mem::replace(&mut self.connection, self.options.connect().await?);
+            (self.is_spent, self.durability) = (false, None);
+            // It holds nothing that counts any more.
+            spent.close().await.ok();
         }
         // Another connection for what need not be synced would take longer to open than a run may
         // take to start.
@@ -105,3 +137,5 @@ impl Patience {
 }
 
 const ATTEMPTS: u32 = 6;
+/// A few rows, with the indexes over them.
+const PAGES_OF_A_WRITE: u64 = 6;

@@ -69,6 +69,7 @@ macro_rules! conformance_cases {
             what_an_audit_row_can_not_keep_does_not_break_the_chain,
             audit_rows_are_filtered_and_paged,
             audit_analytics_count_the_last_week,
+            audit_halts_are_counted_by_their_reasons,
             audit_rows_of_a_batch_are_all_or_nothing,
             audits_of_many_make_one_chain,
             policies_are_listed_newest_first,

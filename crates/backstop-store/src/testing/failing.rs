@@ -11,7 +11,7 @@ use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 
 use crate::access::TokenRecord;
-use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, Hash, NewAuditRow};
+use crate::audit::{AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow};
 use crate::halting::HaltOrder;
 use crate::lease::{Holder, Lease, LeaseRecord};
 use crate::record::{
@@ -258,6 +258,10 @@ impl Store for FailingStore {
 
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         self.next()?.audit_head().await
+    }
+
+    async fn audit_halts(&self, range: (u64, u64)) -> Result<Vec<HaltCount>, StoreError> {
+        self.next()?.audit_halts(range).await
     }
 
     async fn audit_analytics(&self) -> Result<Vec<Count>, StoreError> {

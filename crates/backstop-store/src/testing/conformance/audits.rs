@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backstop_core::id::RunId;
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use tokio::task::JoinSet;
@@ -85,6 +86,35 @@ pub async fn audit_rows_are_filtered_and_paged(open: impl AsyncFn() -> Arc<dyn S
     assert_eq!(list_as_is(&store, &newest).await, [6, 5]);
     let older = AuditFilter { newest_first: true, cursor: Some(5), limit: 2, ..all };
     assert_eq!(list_as_is(&store, &older).await, [4, 3]);
+}
+
+pub async fn audit_halts_are_counted_by_their_reasons(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let row = |run: Option<RunId>, code: Option<&str>| NewAuditRow {
+        run,
+        reason_code: code.map(str::to_owned),
+        ..sample::audit_row(1)
+    };
+    let run = Some(sample::run_id(1));
+    let rows = [
+        row(run, Some("a")),
+        row(run, Some("a")),
+        row(None, Some("a")),
+        row(run, Some("b")),
+        row(run, None),
+        row(run, Some("a")),
+    ];
+    store.audit_append(&rows).await.unwrap();
+    let counted = async |range| {
+        let counts = store.audit_halts(range).await.unwrap().into_iter();
+        let mut counts: Vec<_> = counts.map(|one| (one.reason_code, one.count)).collect();
+        counts.sort();
+        counts
+    };
+    let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
+    assert_eq!(counted((0, 6)).await, [(None, 1), (a.clone(), 3), (b.clone(), 1)]);
+    assert_eq!(counted((1, 4)).await, [(a, 1), (b, 1)]);
+    assert_eq!(counted((6, 6)).await, []);
 }
 
 pub async fn audit_analytics_count_the_last_week(open: impl AsyncFn() -> Arc<dyn Store>) {

@@ -34,7 +34,10 @@ pub struct Decision {
 impl Decision {
     /// The decision as one line of JSON; the same for the same facts, policy and time.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a decision has only string keys and finite numbers")
+        let mut json = Vec::with_capacity(USUAL_LENGTH);
+        serde_json::to_writer(&mut json, self)
+            .expect("a decision has only string keys and finite numbers");
+        String::from_utf8(json).expect("JSON is text")
     }
 
     /// The exit code of a command that ends with this decision.
@@ -46,6 +49,9 @@ impl Decision {
         }
     }
 }
+
+/// Of a decision about a dozen rules, as JSON.
+const USUAL_LENGTH: usize = 2_048;
 
 /// A rule by its place in the effective policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

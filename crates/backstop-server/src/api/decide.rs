@@ -73,17 +73,18 @@ pub(crate) async fn decide(
     body::check_json(&headers, &bytes)?;
     let question: Question<'_> = body::read_object(&bytes)?;
     let now = question.now.unwrap_or_else(|| service.now());
-    let given = match question.facts {
-        Some(text) => GivenFacts::from_json(text.get().as_bytes())
-            .map_err(|error| Problem::invalid("facts", format!("these are not facts: {error}")))?,
-        None => GivenFacts::default(),
-    };
     let compiled = match compiled(&service, &caller, &question).await? {
         Found::Policy(compiled) => compiled,
         Found::Blocked(message) => {
             let policy_hash = question.policy_hash.unwrap_or_default();
             return Ok(blocked(&service, message, policy_hash, now));
         }
+    };
+    // After the last wait, so that they are not carried about with the request.
+    let given = match question.facts {
+        Some(text) => GivenFacts::from_json(text.get().as_bytes())
+            .map_err(|error| Problem::invalid("facts", format!("these are not facts: {error}")))?,
+        None => GivenFacts::default(),
     };
     let target = (question.pr_number, question.run_id);
     let events = question.events.unwrap_or_default();

@@ -53,4 +53,6 @@ async fn write(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<(NewAuditRow, 
 
 /// How many may wait before more have to wait for their turn to wait.
 const WAITING: usize = 1_024;
-const TOGETHER: usize = 256;
+/// How many are written together at most. With more, all who ask would wait for the same commit, and
+/// then the disk for all of them.
+const TOGETHER: usize = 64;

@@ -131,7 +131,7 @@ fn is_in_state(pid: u32, state: char) -> bool {
 fn a_process_that_nobody_may_kill_is_named_and_does_not_hold_up_the_end() {
     let test = Loop::new();
     let Some(unkillable) = Unkillable::prepare(&test) else {
-        eprintln!("skipped: only root can make a process that a supervisor may not kill");
+        println!("skipped: only root can make a process that a supervisor may not kill");
         return;
     };
     let mut command = unkillable.supervised(&test);

@@ -87,7 +87,7 @@ fn a_repository_that_is_gone_keeps_no_run_from_being_pruned() {
 
 #[test]
 fn lists_of_all_runs_fit_into_80_columns() {
-    let policy = "[[rule]]\nwhen = { type = 'max_iterations', limit = 1 }\nthen = 'stop'\n\
+    let policy = "[[rule]]\nwhen = { type = 'max_iterations', count = 1 }\nthen = 'stop'\n\
                   reason = 'verification_timeout'\n";
     let usage = r#"::backstop {"type":"usage","input_tokens":5,"cost_usd":1234.5678}"#;
     let name = "a-script-with-quite-a-long-name.sh";

@@ -14,8 +14,8 @@ use crate::progress::ProgressSources;
 
 impl Dispatcher {
     /// Hears everything while something is looked at. None where the look was cut short: a run that
-    /// is to end at once waits for none, one that is to stop waits a little. What was started for
-    /// the look is gone then.
+    /// is to end waits a little, one that is to end now waits for none. What was started for the
+    /// look is gone then.
     pub(super) async fn look_beside<T>(
         &mut self,
         look: impl Future<Output = T>,
@@ -76,7 +76,8 @@ impl Dispatcher {
         let is_to_end = self.ordered.is_some()
             || matches!(verdict, Verdict::Stop | Verdict::Kill | Verdict::Fail);
         let patience = match self.ordered {
-            Some(Order::Kill | Order::KillNow) => Duration::ZERO,
+            Some(Order::KillNow) => Duration::ZERO,
+            Some(Order::Kill) => LAST_LOOKS,
             _ => self.times.finish_within.min(PATIENCE),
         };
         self.looks_end = is_to_end.then(|| {
@@ -161,8 +162,11 @@ impl Dispatcher {
         self.ask_probes().await
     }
 
-    /// Asks all probes. Scripts may take their time.
+    /// Asks all probes. Scripts may take their time, so whoever wants the end at once has none started.
     pub(super) async fn ask_probes(&mut self) -> Result<(), RunError> {
+        if self.ordered >= Some(Order::Kill) {
+            return Ok(());
+        }
         let nobody = Probes::new([], &self.launch.cwd, self.tree.clone());
         let mut probes = std::mem::replace(&mut self.probes, nobody);
         let hash = self.engine.policy_hash().to_owned();
@@ -184,6 +188,9 @@ impl Dispatcher {
 
 /// How long a run that is to stop waits for looks that are under way.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long one waits that is to end at once: a git that is well has answered by then.
+const LAST_LOOKS: Duration = Duration::from_secs(1);
 
 /// Nothing is lost by a stop, but a git that takes longer than this does not come to its end.
 const LONGEST_KEEPING: Duration = Duration::from_secs(60);

@@ -46,6 +46,7 @@ mod holding;
 mod idle;
 mod iteration;
 mod journalling;
+mod looking;
 mod proof;
 mod recovering;
 mod requests;
@@ -96,6 +97,12 @@ pub struct Dispatcher {
     /// Some rule or setting wants to know of progress after every iteration.
     pub(crate) progress_is_read: bool,
     pub(crate) has_baseline: bool,
+    /// The policy that `progress` was found out for; none before the first look.
+    pub(crate) progress_follows: Option<String>,
+    /// When looks are given up, on the timers' clock; none while the run goes on.
+    pub(crate) looks_end: Option<Duration>,
+    /// A look was given up, because the run was to end.
+    pub(crate) is_cut_short: bool,
     pub(crate) guards: Guards,
     pub(crate) reporter: Box<dyn Reporter>,
     /// Journalled events as lines, for those who watch by the socket.
@@ -202,7 +209,9 @@ impl Dispatcher {
 
     /// Runs iterations until a decision ends the run.
     async fn until_halted(&mut self) -> Result<Decision, RunError> {
-        self.check_guards_at_start().await;
+        self.begin_to_look();
+        self.follow_progress_of_policy().await?;
+        self.check_guards_at_start().await?;
         self.ask_probes().await?;
         let decision = self.first_judgement().await?;
         let mut decision = self.held_unless_guarded(decision);

@@ -30,13 +30,28 @@ pub(crate) struct Guards {
     pub(crate) unchecked: Option<String>,
     /// Why nobody can tell what changes.
     pub(crate) blind: Option<String>,
+    /// The last check was cut short, because the run was to end.
+    pub(crate) is_cut_short: bool,
     /// Files were put back since the last look.
     pub(crate) has_reverted: bool,
 }
 
 impl Guards {
-    pub(crate) fn new(protected: Protected, blind: Option<String>) -> Self {
-        Self { protected, spoilt: BTreeSet::new(), unchecked: None, blind, has_reverted: false }
+    pub(crate) fn new(protected: Protected) -> Self {
+        Self {
+            protected,
+            spoilt: BTreeSet::new(),
+            unchecked: None,
+            blind: None,
+            is_cut_short: false,
+            has_reverted: false,
+        }
+    }
+
+    /// What the last check found is no news of this one's.
+    pub(crate) fn begin_check(&mut self) {
+        self.unchecked = None;
+        self.is_cut_short = false;
     }
 }
 

@@ -55,6 +55,40 @@ pub fn reference(run: RunId, iteration: u64) -> String {
     format!("refs/backstop/{run}/{iteration}")
 }
 
+/// The refs under which work of a run is kept; none outside a repository.
+///
+/// # Errors
+/// Git is missing, or the repository is broken.
+pub async fn kept(cwd: &Path, run: RunId, tree: &Tree) -> Result<Vec<String>, GitError> {
+    let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(Vec::new()) };
+    kept_in(&repository, run, tree).await
+}
+
+/// Lets go of the work that was kept of a run, and says under which refs it was. What was kept is
+/// gone when git next tidies up, unless something else leads to it.
+///
+/// # Errors
+/// As [`kept`], or the repository can't be written to.
+pub async fn let_go(cwd: &Path, run: RunId, tree: &Tree) -> Result<Vec<String>, GitError> {
+    let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(Vec::new()) };
+    let references = kept_in(&repository, run, tree).await?;
+    for reference in &references {
+        repository.ask(tree, &["update-ref", "--no-deref", "-d", reference], &[]).await?;
+    }
+    Ok(references)
+}
+
+async fn kept_in(
+    repository: &Repository,
+    run: RunId,
+    tree: &Tree,
+) -> Result<Vec<String>, GitError> {
+    let place = format!("refs/backstop/{run}/");
+    let words = ["for-each-ref", "--format=%(refname)", &place];
+    let listed = repository.ask(tree, &words, &[]).await?;
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
 async fn keep_in(
     repository: &Repository,
     bench: &mut Workbench,

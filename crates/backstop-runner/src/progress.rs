@@ -36,6 +36,8 @@ pub struct ProgressSources {
     /// Files are looked at for guards alone.
     files_count: bool,
     warnings: Vec<String>,
+    /// What tests said while nobody was there to compare it; none for who is there.
+    untold_tests: Option<Vec<Tests>>,
 }
 
 /// Who can tell the guards what changed.
@@ -88,7 +90,28 @@ impl ProgressSources {
             counts_tests: settings.and_then(|settings| settings.tests) != Some(false),
             files_count: true,
             warnings,
+            untold_tests: None,
         }
+    }
+
+    /// Stands in for those who look while they are busy. It sees nothing, and keeps what tests say.
+    pub(crate) fn away(tree: Rc<Tree>) -> Self {
+        Self {
+            tree,
+            seen: Seen::nothing(),
+            git: None,
+            files: None,
+            tasks: None,
+            counts_tests: false,
+            files_count: false,
+            warnings: Vec::new(),
+            untold_tests: Some(Vec::new()),
+        }
+    }
+
+    /// What tests said meanwhile.
+    pub(crate) fn untold_tests(self) -> Vec<Tests> {
+        self.untold_tests.unwrap_or_default()
     }
 
     /// Looks for guards too, whatever counts as progress.
@@ -179,6 +202,9 @@ impl ProgressSources {
     /// Takes a test run in: are more tests passing or fewer failing than ever before in this run,
     /// or are some of them new?
     pub fn tests(&mut self, tests: &Tests) -> Option<Progress> {
+        if let Some(untold) = self.untold_tests.as_mut().filter(|kept| kept.len() < MOST_UNTOLD) {
+            untold.push(tests.clone());
+        }
         if self.counts_tests { test_record::take_in(&mut self.seen, tests) } else { None }
     }
 
@@ -202,6 +228,9 @@ impl ProgressSources {
         events
     }
 }
+
+/// More test runs than this do not end while somebody looks at files.
+const MOST_UNTOLD: usize = 100;
 
 /// A marker in the output, as an event.
 pub fn marker(word: &str) -> Progress {

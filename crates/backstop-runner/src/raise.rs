@@ -2,9 +2,14 @@
 //! over what it does not know, and a misspelt limit must not pass for a raised one.
 
 use backstop_core::diagnostic::nearest;
-use backstop_core::event::LimitValue;
+use backstop_core::engine::Engine;
+use backstop_core::event::{Event, LimitValue, Raised};
 use backstop_core::policy::{LimitKind, Policy};
 use backstop_core::reason;
+use backstop_core::time::in_words;
+use serde_json::Value as Json;
+
+use crate::clock::wall_time;
 
 /// A limit and its new value, as they go into the journal.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,10 +28,16 @@ pub enum RaiseError {
     Unknown { name: String, hint: String },
     #[error("`{name}` is {}, not `{value}`", kinds(expected))]
     Kind { name: String, value: String, expected: Vec<LimitKind> },
+    #[error(
+        "`{name}` is {now} now, and a limit is raised, never lowered\n\n\
+         hint: `backstop policy apply` puts another policy in place"
+    )]
+    Lower { name: String, now: String },
 }
 
-/// Reads `iterations=80` for a run with this policy.
-pub fn read(text: &str, policy: &Policy) -> Result<Raise, RaiseError> {
+/// Reads `iterations=80` for a run that stands like this.
+pub fn read(text: &str, engine: &Engine) -> Result<Raise, RaiseError> {
+    let policy = engine.policy();
     let (name, value) = text
         .split_once('=')
         .map(|(name, value)| (name.trim(), value.trim()))
@@ -39,9 +50,64 @@ pub fn read(text: &str, policy: &Policy) -> Result<Raise, RaiseError> {
     if expected.is_empty() {
         return Err(unknown(name, policy));
     }
-    match number_or_duration(value) {
-        Some(value) if expected.iter().any(|kind| kind.takes(value)) => Ok(Raise { limit, value }),
-        _ => Err(RaiseError::Kind { name: name.to_owned(), value: value.to_owned(), expected }),
+    let value = match number_or_duration(value) {
+        Some(value) if expected.iter().any(|kind| kind.takes(value)) => value,
+        _ => {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(RaiseError::Kind { name, value, expected });
+        }
+    };
+    let raise = Raise { limit, value };
+    check(&raise, name, engine)?;
+    Ok(raise)
+}
+
+/// Refuses what would leave the run less room than it has. Found out by trying.
+pub fn check(raise: &Raise, name: &str, engine: &Engine) -> Result<(), RaiseError> {
+    let mut tried = Engine::with_facts(engine.policy().clone(), engine.facts().clone());
+    let Raise { limit, value } = raise.clone();
+    let raised = Raised { limit, value, by: String::new(), why: String::new() };
+    let at = wall_time();
+    tried.handle_event(&Event::new(raised).at(at), at);
+    let rules = engine.policy().all_rules().count();
+    let now = (0..rules).find_map(|rule| {
+        lowered("", &engine.condition(rule).to_json(), &tried.condition(rule).to_json())
+    });
+    match now {
+        Some(now) => Err(RaiseError::Lower { name: name.to_owned(), now: shown(now) }),
+        None => Ok(()),
+    }
+}
+
+/// The first value in a condition that leaves less room than before.
+fn lowered(key: &str, before: &Json, after: &Json) -> Option<LimitValue> {
+    match (before, after) {
+        (Json::Object(before), Json::Object(after)) => {
+            before.iter().find_map(|(key, value)| lowered(key, value, after.get(key)?))
+        }
+        (Json::Array(before), Json::Array(after)) => {
+            before.iter().zip(after).find_map(|(before, after)| lowered(key, before, after))
+        }
+        (before, after) if before == after => None,
+        (before, after) => {
+            let read = |value: &Json| serde_json::from_value::<LimitValue>(value.clone()).ok();
+            let (now, then) = (read(before)?, read(after)?);
+            // What must not fall below a value has more room below a smaller one.
+            let (less, more) = if key == "below" { (now, then) } else { (then, now) };
+            let is_less = match (less, more) {
+                (LimitValue::Number(less), LimitValue::Number(more)) => less < more,
+                (LimitValue::Duration(less), LimitValue::Duration(more)) => less < more,
+                _ => false,
+            };
+            is_less.then_some(now)
+        }
+    }
+}
+
+fn shown(value: LimitValue) -> String {
+    match value {
+        LimitValue::Number(number) => number.to_string(),
+        LimitValue::Duration(duration) => in_words(duration),
     }
 }
 
@@ -80,13 +146,16 @@ mod tests {
     use std::time::Duration;
 
     use backstop_core::document::Syntax;
+    use backstop_core::facts::Facts;
 
     use super::*;
 
-    fn policy() -> Policy {
+    fn engine() -> Engine {
         let text = "[limits]\niterations = 5\nduration = \"1h\"\ncost_usd = 2.5\n\
-                    [[rule]]\nwhen = { type = \"reject_rate\", above = 0.3 }\nthen = \"stop\"\n";
-        Policy::load(text.as_bytes(), Syntax::Toml).unwrap().policy
+                    [[rule]]\nwhen = { type = \"reject_rate\", above = 0.3 }\nthen = \"stop\"\n\
+                    [[rule]]\nwhen = { type = \"health\", below = 0.2 }\nthen = \"stop\"\n";
+        let policy = Policy::load(text.as_bytes(), Syntax::Toml).unwrap().policy;
+        Engine::with_facts(policy, Facts::default())
     }
 
     #[test]
@@ -98,9 +167,11 @@ mod tests {
             ("duration=2h 30m", "timeout", LimitValue::Duration(Duration::from_secs(9000))),
             ("cost_usd=$7.5", "cost_limit", number(7.5)),
             ("reject_rate=0.5", "reject_rate", number(0.5)),
+            ("health_critical=0.1", "health_critical", number(0.1)),
+            ("iterations=5", "max_iterations", number(5.0)),
         ] {
             let expected = Raise { limit: limit.to_owned(), value };
-            assert_eq!(read(text, &policy()), Ok(expected), "{text}");
+            assert_eq!(read(text, &engine()), Ok(expected), "{text}");
         }
     }
 
@@ -119,8 +190,29 @@ mod tests {
             ("iterations", "write it like"),
             ("=5", "write it like"),
         ] {
-            let error = read(text, &policy()).unwrap_err().to_string();
+            let error = read(text, &engine()).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_not_lowered_not_even_to_less_than_it_was_raised_to() {
+        let mut engine = engine();
+        let by = || "ann".to_owned();
+        let value = LimitValue::Number(50.0);
+        let raised =
+            Raised { limit: "max_iterations".to_owned(), value, by: by(), why: String::new() };
+        engine.handle_event(&Event::new(raised), wall_time());
+        for (text, words) in [
+            ("iterations=49", "`iterations` is 50 now"),
+            ("duration=59m", "`duration` is 1h now"),
+            ("cost_usd=2", "`cost_usd` is 2.5 now"),
+            ("reject_rate=0.2", "`reject_rate` is 0.3 now"),
+            ("health_critical=0.3", "`health_critical` is 0.2 now"),
+        ] {
+            let error = read(text, &engine).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+        assert!(read("iterations=51", &engine).is_ok());
     }
 }

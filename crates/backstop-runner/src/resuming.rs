@@ -152,7 +152,7 @@ fn check_holder(run: &Run, record: Option<&LeaseRecord>) -> Result<Option<u64>, 
 fn changes(run: &Run, wishes: &Wishes, engine: &Engine) -> Result<Vec<EventKind>, RaiseError> {
     let mut events = Vec::new();
     for text in &wishes.raises {
-        let Raise { limit, value } = raise::read(text, engine.policy())?;
+        let Raise { limit, value } = raise::read(text, engine)?;
         let why = wishes.note.clone().unwrap_or_default();
         events.push(Raised { limit, value, by: wishes.by.clone(), why }.into());
     }

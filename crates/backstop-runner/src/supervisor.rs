@@ -16,9 +16,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
-use crate::dispatcher::{
-    Dispatcher, Exporting, Outcome, RunError, Start, Telling, guarding, settings,
-};
+use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, Telling, settings};
 use crate::guards::Guards;
 use crate::guards::protected::Protected;
 use crate::halt_order;
@@ -182,15 +180,7 @@ impl Supervisor {
         ));
         let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
         let progress_is_read = settings::reads_progress(policy);
-        let progress = ProgressSources::begin(
-            policy.settings.progress.as_ref(),
-            progress_is_read,
-            &launch.cwd,
-            folder.seen_trees(),
-            Rc::clone(&tree),
-        )
-        .await;
-        let (progress, blind) = guarding::with_guards(progress, policy, &launch, &folder).await;
+        let progress = ProgressSources::away(Rc::clone(&tree));
         let protected = Protected::new(&launch.cwd, folder.clone());
         let active = engine.facts().active();
         let times = settings::LoopTimes::of(policy, &launch);
@@ -215,7 +205,10 @@ impl Supervisor {
             progress,
             progress_is_read,
             has_baseline: false,
-            guards: Guards::new(protected, blind),
+            progress_follows: None,
+            looks_end: None,
+            is_cut_short: false,
+            guards: Guards::new(protected),
             reporter: self.reporter,
             watchers,
             report_socket: Some(server.report_path()),

@@ -68,14 +68,29 @@ impl Containment {
     }
 
     /// The most that may be used: what the environment says, else everything.
-    pub(crate) fn limit() -> Self {
-        match std::env::var(CONTAINMENT_VARIABLE).as_deref() {
-            Ok("group") => Self::Group,
-            Ok("sub-reaper") => Self::Subreaper,
-            _ => Self::Cgroup,
+    ///
+    /// # Errors
+    /// The environment says something that is no level.
+    pub fn wanted() -> Result<Self, UnknownContainment> {
+        let said = std::env::var_os(CONTAINMENT_VARIABLE).unwrap_or_default();
+        match said.to_str() {
+            Some("group") => Ok(Self::Group),
+            Some("sub-reaper") => Ok(Self::Subreaper),
+            Some("cgroup" | "") => Ok(Self::Cgroup),
+            _ => Err(UnknownContainment(said.to_string_lossy().into_owned())),
         }
     }
+
+    /// As [`Self::wanted`], for those who come after the refusal.
+    pub(crate) fn limit() -> Self {
+        Self::wanted().unwrap_or(Self::Cgroup)
+    }
 }
+
+/// A level that there is not: taken for another, processes could escape or be held too tightly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`BACKSTOP_CONTAINMENT` is `{0}`; it can be `group`, `sub-reaper` or `cgroup`")]
+pub struct UnknownContainment(String);
 
 /// The level that a run would reach here. Tries it out: a control group is made and removed.
 pub fn containment_available() -> Containment {

@@ -297,6 +297,7 @@ fn ended() -> StoreError {
 /// The writer's task.
 async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
     let _attended = Attended(Arc::clone(&shared));
+    let mut company = Company::default();
     loop {
         let next = shared.queue().next();
         match next {
@@ -310,23 +311,31 @@ async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
                 let load = Load::of(&entry);
                 let began = Instant::now();
                 let result = store.append(&batch(&lease, entry)).await;
-                if !settle(&shared, last, load, result, began.elapsed()).await {
-                    return;
+                let took = began.elapsed();
+                match settle(&shared, last, load, result) {
+                    Settled::Failed => return,
+                    Settled::Told { released, waiting } => {
+                        if released > 1 && company.is_expected() {
+                            company.learn(gather(&shared, released + waiting, took).await);
+                        }
+                    }
                 }
             }
         }
     }
 }
 
-/// Tells those who wait. False if there will be no further commit.
-async fn settle(
-    shared: &Shared,
-    last: Durable,
-    load: Load,
-    result: Result<(), StoreError>,
-    took: Duration,
-) -> bool {
-    let (released, still_waiting, result) = {
+/// What a commit came to for those who waited for it.
+enum Settled {
+    /// So many know that it is on disk, and so many wait for the next.
+    Told { released: usize, waiting: usize },
+    /// There will be no further commit.
+    Failed,
+}
+
+/// Tells those who wait.
+fn settle(shared: &Shared, last: Durable, load: Load, result: Result<(), StoreError>) -> Settled {
+    let (released, waiting, result) = {
         let mut queue = shared.queue();
         match result {
             Ok(()) => {
@@ -343,33 +352,64 @@ async fn settle(
         let released = queue.release();
         (released, queue.waiting.len(), queue.failure.clone().map_or(Ok(()), Err))
     };
-    let count = released.len();
+    let settled = match &result {
+        Ok(()) => Settled::Told { released: released.len(), waiting },
+        Err(_) => Settled::Failed,
+    };
     for sender in released {
         // Who no longer waits need not be told.
         sender.send(result.clone()).ok();
     }
     shared.written.notify_waiters();
-    if count > 1 && result.is_ok() {
-        gather(shared, count + still_waiting, took).await;
-    }
-    result.is_ok()
+    settled
 }
 
 /// Those who were told often have the next event at hand. If they are let go first, they share the
-/// next commit; otherwise the fastest of them would get one of its own. Of many, half will do: the
-/// others come while the disk is busy. Others' processes need a moment for it, and timers are too
-/// coarse for that moment.
-async fn gather(shared: &Shared, everybody: usize, patience: Duration) {
-    let until = Instant::now() + patience.min(MOST_PATIENCE);
+/// next commit; otherwise the fastest of them would get one of its own, and all others would wait
+/// for two. Of many, half will do: the others come while the disk is busy. Others' processes need a
+/// moment for it, and timers are too coarse for that moment. Says whether they came.
+async fn gather(shared: &Shared, everybody: usize, took: Duration) -> bool {
+    let until = Instant::now() + took.clamp(LEAST_PATIENCE, MOST_PATIENCE);
     let wanted = if everybody > MANY { everybody / 2 } else { everybody };
     loop {
         tokio::task::yield_now().await;
-        let enough = {
+        {
             let queue = shared.queue();
-            queue.waiting.len() >= wanted || queue.closed || !queue.has_room()
-        };
-        if enough || Instant::now() >= until {
-            return;
+            if queue.waiting.len() >= wanted {
+                return true;
+            }
+            if queue.closed || !queue.has_room() {
+                return false;
+            }
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+    }
+}
+
+/// What is known of those who share commits: whether they come back at once. Who was waited for in
+/// vain is waited for less and less often, until they come.
+#[derive(Debug, Default)]
+struct Company {
+    missed: u32,
+    /// For so many commits nobody is waited for.
+    pass: u32,
+}
+
+impl Company {
+    fn is_expected(&mut self) -> bool {
+        let is_expected = self.pass == 0;
+        self.pass = self.pass.saturating_sub(1);
+        is_expected
+    }
+
+    fn learn(&mut self, they_came: bool) {
+        if they_came {
+            *self = Self::default();
+        } else {
+            self.missed = (self.missed + 1).min(MOST_MISSED);
+            self.pass = (1 << self.missed) - 1;
         }
     }
 }
@@ -392,8 +432,36 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 const MOST_EVENTS: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
 
-/// How long is waited for company that is not there, at most.
-const MOST_PATIENCE: Duration = Duration::from_micros(300);
+/// How long is waited for company that does not come. A disk that answers faster than a few
+/// processes can take turns is waited for together all the same: it costs less than a commit each.
+const LEAST_PATIENCE: Duration = Duration::from_micros(250);
+const MOST_PATIENCE: Duration = Duration::from_micros(500);
+
+/// After so many disappointments in a row it stays at one attempt in 64 commits.
+const MOST_MISSED: u32 = 6;
 
 /// More reporters than this keep the processor as busy as the disk.
 const MANY: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_come_is_waited_for_less_and_less_often() {
+        let mut company = Company::default();
+        let mut pauses = Vec::new();
+        for _miss in 0..9 {
+            let mut passed = 0;
+            while !company.is_expected() {
+                passed += 1;
+            }
+            pauses.push(passed);
+            company.learn(false);
+        }
+        assert_eq!(pauses, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
+        while !company.is_expected() {}
+        company.learn(true);
+        assert!(company.is_expected() && company.is_expected());
+    }
+}

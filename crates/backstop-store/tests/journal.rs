@@ -120,6 +120,36 @@ async fn acknowledged_is_on_disk_for_each_of_many() {
     assert!(journal.commits() < 400, "{} commits", journal.commits());
 }
 
+/// Who is told that an event is on disk and has the next one at hand shares the next commit with all
+/// the others.
+#[tokio::test]
+async fn reporters_that_take_turns_share_every_commit() {
+    const REPORTERS: u64 = 8;
+    const TURNS: u64 = 40;
+    let bed = Bed::new().await;
+    let journal = bed.journal();
+    let next = Arc::new(Mutex::new(0));
+    let mut reporters = JoinSet::new();
+    for _reporter in 0..REPORTERS {
+        let (journal, next) = (journal.clone(), Arc::clone(&next));
+        reporters.spawn(async move {
+            for _turn in 0..TURNS {
+                let seq = {
+                    let mut next = next.lock().unwrap();
+                    *next += 1;
+                    journal.append(events([*next]));
+                    *next
+                };
+                journal.durable(seq).await.unwrap();
+            }
+        });
+    }
+    reporters.join_all().await;
+    assert_eq!(bed.seqs().await.len() as u64, REPORTERS * TURNS);
+    // All but the first, for which nobody knew of the others.
+    assert!(journal.commits() <= TURNS + 2, "{} commits", journal.commits());
+}
+
 #[tokio::test]
 async fn an_event_that_is_yet_to_come_is_waited_for() {
     let bed = Bed::new().await;

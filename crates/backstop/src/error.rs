@@ -76,6 +76,7 @@ impl Error {
             Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
             Self::Resume(_) => exit_code::BAD_DATA,
             Self::Driven(RunError::Store(error)) => of_store(error),
+            Self::Driven(RunError::LeaseLost(error)) => of_store(error),
             Self::Driven(RunError::HaltedForAll(_)) => ReasonCode::PolicyBlock.reason().exit_code,
             Self::Driven(_) => exit_code::IO,
             // A reader that went away is a normal ending: `backstop reasons | head`.
@@ -154,5 +155,46 @@ fn preset_hint(path: &str) -> String {
     match Preset::named(path) {
         Some(preset) => format!("\n\nhint: did you mean `preset:{}`?", preset.name()),
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use backstop_core::id::RunId;
+
+    use super::*;
+
+    /// The rule is that of `exit_code.rs`, whichever way an error comes.
+    #[test]
+    fn the_same_failure_has_the_same_code_on_every_way() {
+        let run = RunId::new(0, 0);
+        let source = || io::Error::from(io::ErrorKind::NotFound);
+        let damaged = || StoreError::Damaged("a page is torn".to_owned());
+        let place = || "/nowhere".to_owned();
+        let unopened = || StoreError::Open { place: place(), cause: "no space".to_owned() };
+        let fenced = || StoreError::Fenced { run };
+        let at = PathBuf::from(place());
+        let as_run = |error| Error::Driven(RunError::Store(Arc::new(error)));
+        for (error, code) in [
+            (Error::BadData { place: place(), message: "no".to_owned() }, exit_code::BAD_DATA),
+            (Error::NoInput { path: place(), source: source() }, exit_code::NO_INPUT),
+            (Error::Missing(place()), exit_code::NO_INPUT),
+            (StoreError::NoRun(run).into(), exit_code::NO_INPUT),
+            (Error::CannotCreate { path: at, source: source() }, exit_code::CANNOT_CREATE),
+            (unopened().into(), exit_code::CANNOT_CREATE),
+            (as_run(unopened()), exit_code::CANNOT_CREATE),
+            (Error::Write(source()), exit_code::IO),
+            (damaged().into(), exit_code::IO),
+            (as_run(damaged()), exit_code::IO),
+            (Error::Run(ResolveError::Store(damaged())), exit_code::IO),
+            (Error::Resume(ResumeError::Store(damaged())), exit_code::IO),
+            (fenced().into(), exit_code::BAD_DATA),
+            (Error::Driven(RunError::LeaseLost(fenced())), exit_code::BAD_DATA),
+            (Error::Resume(ResumeError::Store(fenced())), exit_code::BAD_DATA),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error:?}");
+        }
     }
 }

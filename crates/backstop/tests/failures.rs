@@ -1,6 +1,25 @@
 //! Failures that a supervisor of loops must survive, end to end: what `backstop run` makes of them in
-//! exit code, journal, log and card. That processes are gone at every level of containment is tested
-//! in `containment`, what happens to the store when it fails beside the store.
+//! exit code, journal, log and card.
+//!
+//! Which test covers which row of the table of failures:
+//!
+//! | rows | where |
+//! |---|---|
+//! | 1–3 trees, daemons, hoppers | here; `containment/swept.rs` at every level |
+//! | 4, 5, 22 the ladder, stopped children, Ctrl-C | here; `containment/held.rs`; `terminal.rs` |
+//! | 6 what can't be killed | `a_process_that_nobody_may_kill_is_named_and_does_not_hold_up_the_end` |
+//! | 7–10 floods, long lines, odd bytes, closed and held pipes | here; `scenarios.rs` |
+//! | 11, 21, 23 terminals, SIGHUP, Ctrl-Z | here; `terminal.rs` |
+//! | 12, 13 a full disk, a disk that fails | `durability.rs`; `backstop-store/tests/disk.rs` |
+//! | 14 no place for the record | here |
+//! | 15 a dead supervisor | here; `containment/deaths.rs`; `torture.rs` |
+//! | 16, 17 sleep and jumping clocks | `run/times.rs`; the core's tests, where time is a value |
+//! | 18 two supervisors | here; `backstop-store/tests/processes.rs` |
+//! | 19 torn and damaged databases, power cuts | `backstop-store/tests/{damage,power_loss}.rs` |
+//! | 20 policies that change | here |
+//! | 24, 28 numbers used again, the wrong group | here; `backstop-runner/src/tree/signalling.rs` |
+//! | 25–27 descriptors, zombies, memory | here |
+//! | 29, 30 hooks that hang, a slow journal | here; `looking.rs` |
 
 mod support;
 
@@ -104,6 +123,125 @@ fn a_stopped_child_hears_the_signal_and_needs_no_other() {
 fn is_in_state(pid: u32, state: char) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(state))
+}
+
+/// Row 6. A process in uninterruptible sleep can't be had at will; one of another user's is the same
+/// to its supervisor, whose signals do not reach it.
+#[test]
+fn a_process_that_nobody_may_kill_is_named_and_does_not_hold_up_the_end() {
+    let test = Loop::new();
+    let Some(unkillable) = Unkillable::prepare(&test) else {
+        println!("skipped: only root can make a process that a supervisor may not kill");
+        return;
+    };
+    let mut command = unkillable.supervised(&test);
+    let running = test.launch(&mut command);
+    wait_for("the process", || unkillable.pid().is_some());
+    let pid = unkillable.pid().expect("it was there");
+    running.signal(Signal::TERM);
+    let ended = running.ends();
+    let is_alive = is_in_state(pid, 'S');
+    send(pid, Signal::KILL);
+    assert!(is_alive, "it was ended after all");
+    let ended = ended.exits(143);
+    let number = pid.to_string();
+    assert!(ended.stderr.contains(&format!("the main process ({number}) does not end")));
+    assert!(ended.stderr.contains("these processes can't be ended: sleep"), "{}", ended.stderr);
+    let noted = notes(&test, "unkillable");
+    assert!(noted.iter().all(|note| note.contains(&number)), "{noted:?}");
+    assert!(noted.len() >= 2, "{noted:?}");
+    let state = test.state();
+    assert_eq!((&state["run_status"], &state["resumable"]), (&"stopped".into(), &true.into()));
+}
+
+/// A program that becomes another user's as it starts.
+struct Unkillable {
+    program: std::path::PathBuf,
+    backstop: std::path::PathBuf,
+    setpriv: [&'static str; 4],
+}
+
+impl Unkillable {
+    /// None where this can't be done.
+    fn prepare(test: &Loop) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|folder| folder.join("setpriv"));
+        let original = found.into_iter().find(|file| file.exists())?;
+        let program = test.work().join("becomes-root");
+        fs::copy(original, &program).expect("can be copied");
+        // The folder of the build may be closed to others.
+        let backstop = test.work().join("backstop");
+        fs::copy(env!("CARGO_BIN_EXE_backstop"), &backstop).expect("can be copied");
+        let folder = test.work().parent().expect("a folder").to_owned();
+        let chown = |owner: &str, what: &std::path::Path| {
+            let mut command = std::process::Command::new("chown");
+            command.arg("-R").arg(owner).arg(what).status()
+        };
+        let given = chown("65534:65534", &folder);
+        let taken_back = chown("0:0", &program);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("can be set");
+        let setpriv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let this = Self { program, backstop, setpriv };
+        let tried = this.as_nobody().arg(&this.program).args(BECOMES_ROOT).arg("true").status();
+        let all = [given, taken_back, tried];
+        all.into_iter().all(|done| done.is_ok_and(|done| done.success())).then_some(this)
+    }
+
+    fn as_nobody(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(self.setpriv[0]);
+        command.args(&self.setpriv[1..]);
+        command
+    }
+
+    fn supervised(&self, test: &Loop) -> std::process::Command {
+        let call = test.command(["run", "--once", "--grace", "100ms", "--"]);
+        let mut command = self.as_nobody();
+        command.arg(&self.backstop).args(call.get_args()).arg(&self.program).args(BECOMES_ROOT);
+        command.args(["sleep", MARKED_SLEEP]).current_dir(test.work()).stdin(Stdio::null());
+        command.env_clear();
+        command.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    fn pid(&self) -> Option<u32> {
+        let folders = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+        let mut pids = folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.find(|pid: &u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words == format!("sleep\0{MARKED_SLEEP}\0").as_bytes()
+        })
+    }
+}
+
+const BECOMES_ROOT: [&str; 3] = ["--reuid=0", "--keep-groups", "--"];
+/// Nobody else sleeps for so long.
+const MARKED_SLEEP: &str = "300.0625";
+
+/// Row 24: the supervisor is dead, and its number has become another's.
+#[test]
+fn whoever_has_the_number_of_a_dead_supervisor_is_left_alone() {
+    let agent = "[ -e second ] && exit 0; touch up; sleep 300";
+    let test = Loop::new().script("agent.sh", agent);
+    let running = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    let (outer, inner) = supervisors(&test, running.pid());
+    Loop::cut_off(&[outer, inner]);
+    drop(running);
+    let mut innocent = std::process::Command::new("sleep").arg("300").spawn().expect("it runs");
+    let number = innocent.id();
+    let holder = format!("json_set(holder, '$.pid', {number}, '$.outer_pid', {number})");
+    let database = test.state_directory().join("backstop.db");
+    support::database::sql(&database, &format!("UPDATE leases SET holder = {holder}"));
+    let test = test.file("second", "");
+    test.run(["resume"]).exits(125);
+    test.leaves_nothing();
+    let lives = innocent.try_wait().expect("it can be asked").is_none();
+    innocent.kill().expect("it can be killed");
+    innocent.wait().expect("it can be waited for");
+    assert!(lives, "it was taken for the supervisor");
 }
 
 /// Rows 7 and 8.
@@ -224,8 +362,7 @@ fn a_damaged_store_is_not_replaced() {
     }
     fs::write(&path, "this is no database, and never was one".repeat(200)).expect("can be written");
     let before = fs::read(&path).expect("can be read");
-    let ended = test.run(["run", "--", "touch", "ran"]);
-    assert!([Some(65), Some(74)].contains(&ended.code), "{:?} {}", ended.code, ended.stderr);
+    test.run(["run", "--", "touch", "ran"]).exits(74);
     assert!(!test.exists("ran"));
     assert_eq!(fs::read(&path).expect("can be read"), before);
 }

@@ -245,7 +245,8 @@ fn f20_what_may_pass_is_tried_again_later_and_not_for_ever() {
 #[test]
 fn f13_a_silent_meter_fails_closed() {
     let test = Loop::new();
-    test.run(["run", "--max-cost", "20", "--", "true"]).exits(128);
+    let limits = ["--max-cost", "20", "--max-iterations", "2"];
+    test.run([&["run"], &limits[..], &["--", "true"]].concat()).exits(128);
     let state = test.state();
     assert_eq!(state["run_status"], "held");
     assert_eq!(state["facts"]["iterations"], 1);

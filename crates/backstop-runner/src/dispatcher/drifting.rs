@@ -14,20 +14,24 @@ use crate::report::Remark;
 
 impl Dispatcher {
     /// Before an iteration: the work as it is, if the iteration's own will be compared.
-    pub(super) async fn work_before(&mut self, iteration: u64) -> Option<WorkBefore> {
+    pub(super) async fn work_before(
+        &mut self,
+        iteration: u64,
+    ) -> Result<Option<WorkBefore>, RunError> {
         if !self.is_measured(iteration) || self.drift_command().is_some() {
-            return None;
+            return Ok(None);
         }
         let (cwd, folder) = (self.launch.cwd.clone(), self.folder.path().join("drift"));
         let tree = self.tree.clone();
         // Where it can't be made git says so.
         drop(self.folder.create());
-        match WorkBefore::look(&cwd, &folder, &tree).await {
-            Ok(before) => before,
-            Err(error) => {
+        match self.look_beside(WorkBefore::look(&cwd, &folder, &tree)).await? {
+            Some(Ok(before)) => Ok(before),
+            Some(Err(error)) => {
                 self.warn_of_drift(&error.to_string());
-                None
+                Ok(None)
             }
+            None => Ok(None),
         }
     }
 
@@ -42,7 +46,7 @@ impl Dispatcher {
         }
         let scored = match self.drift_command() {
             Some(settings) => self.drift_by_command(settings).await?,
-            None => self.drift_by_words(current.before.take(), summary).await,
+            None => self.drift_by_words(current.before.take(), summary).await?,
         };
         match scored {
             Ok(Some(score)) => {
@@ -74,22 +78,27 @@ impl Dispatcher {
         &mut self,
         before: Option<WorkBefore>,
         summary: &Summary,
-    ) -> Result<Option<f64>, String> {
-        let Some(requirements) = self.requirements() else { return Ok(None) };
-        let changes = match before {
-            Some(before) => before.changes(&self.tree).await.map_err(|error| error.to_string())?,
-            None => String::new(),
-        };
-        let words = summary.words.clone();
-        let path = requirements.clone();
-        // Texts may be long; nobody else waits meanwhile.
-        let scored =
-            tokio::task::spawn_blocking(move || drift::by_words(&path, &changes, &words)).await;
-        match scored {
-            Ok(Ok(score)) => Ok(score),
-            Ok(Err(error)) => Err(format!("`{}` can't be read: {error}", requirements.display())),
-            Err(_) => Ok(None),
-        }
+    ) -> Result<Result<Option<f64>, String>, RunError> {
+        let Some(requirements) = self.requirements() else { return Ok(Ok(None)) };
+        let (tree, words) = (self.tree.clone(), summary.words.clone());
+        let scored = self.look_beside(async move {
+            let changes = match before {
+                Some(before) => before.changes(&tree).await.map_err(|error| error.to_string())?,
+                None => String::new(),
+            };
+            let path = requirements.clone();
+            // Texts may be long; nobody else waits meanwhile.
+            let scored =
+                tokio::task::spawn_blocking(move || drift::by_words(&path, &changes, &words)).await;
+            match scored {
+                Ok(Ok(score)) => Ok(score),
+                Ok(Err(error)) => {
+                    Err(format!("`{}` can't be read: {error}", requirements.display()))
+                }
+                Err(_) => Ok(None),
+            }
+        });
+        Ok(scored.await?.unwrap_or(Ok(None)))
     }
 
     /// Whether the drift is measured in this iteration: somebody reads it, and it can be.

@@ -10,9 +10,10 @@ use backstop_core::policy::{GuardSettings, Lifted, Policy};
 use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
 
-use super::{Dispatcher, halt};
+use super::{Dispatcher, RunError, halt};
 use crate::git::look::Look;
 use crate::guards::claims::{self, Claims};
+use crate::guards::protected::Protected;
 use crate::guards::revert::{self, Reverted};
 use crate::guards::{self, Changed, Violation};
 use crate::keep;
@@ -47,15 +48,15 @@ fn settings(policy: &Policy, lifted: Lifted) -> Option<GuardSettings> {
 impl Dispatcher {
     /// Before anything runs: is the work tree clean, does another run claim the same files, and
     /// are the protected files what they were?
-    pub(super) async fn check_guards_at_start(&mut self) {
-        self.guards.unchecked = None;
-        let Some(settings) = self.guard_settings() else { return };
+    pub(super) async fn check_guards_at_start(&mut self) -> Result<(), RunError> {
+        self.guards.begin_check();
+        let Some(settings) = self.guard_settings() else { return Ok(()) };
         let is_new = !self.was_resumed && self.engine.facts().iterations() == 0;
         if is_new {
             self.note_lifted();
         }
         if is_new && settings.requires_clean() {
-            self.check_clean().await;
+            self.check_clean().await?;
         }
         if settings.denies_collisions() {
             let own = Claims::of(&self.launch.cwd, Some(&settings));
@@ -69,10 +70,11 @@ impl Dispatcher {
             }
         }
         if settings.watches_changes() {
-            self.check_interrupted(&settings).await;
+            self.check_interrupted(&settings).await?;
         }
-        let changed = self.spoilt_files(&settings).await;
+        let changed = self.spoilt_files(&settings).await?;
         self.take_all(guards::events(protected_files(&changed)));
+        Ok(())
     }
 
     /// Keeps what an iteration begins with. Should nobody see its end, whoever goes on with the run
@@ -91,12 +93,20 @@ impl Dispatcher {
     }
 
     /// What an iteration changed whose end nobody saw.
-    async fn check_interrupted(&mut self, settings: &GuardSettings) {
-        let Ok(bytes) = std::fs::read(self.folder.iteration_beginning()) else { return };
+    async fn check_interrupted(&mut self, settings: &GuardSettings) -> Result<(), RunError> {
+        let Ok(bytes) = std::fs::read(self.folder.iteration_beginning()) else { return Ok(()) };
         let changed = match serde_json::from_slice::<Look>(&bytes) {
             Ok(beginning) => {
-                self.progress.measure_from(beginning).await;
-                guards::changed(&self.progress).await
+                let look = async |progress: &mut ProgressSources| {
+                    progress.measure_from(beginning).await;
+                    guards::changed(progress).await
+                };
+                let Some(changed) = self.with_progress(look).await? else {
+                    // What it began with stays, for whoever goes on with the run.
+                    self.guard_check_was_cut_short();
+                    return Ok(());
+                };
+                changed
             }
             Err(error) => Err(format!("what the iteration began with can't be read: {error}")),
         };
@@ -109,6 +119,7 @@ impl Dispatcher {
             Err(why) => self.unguarded(format!("what changed: {why}")),
         }
         self.forget_beginning();
+        Ok(())
     }
 
     fn forget_beginning(&self) {
@@ -117,43 +128,63 @@ impl Dispatcher {
     }
 
     /// After an iteration: what it changed, and whether it was allowed to.
-    pub(super) async fn check_guards_after_iteration(&mut self, number: u64) {
-        self.guards.unchecked = None;
+    pub(super) async fn check_guards_after_iteration(
+        &mut self,
+        number: u64,
+    ) -> Result<(), RunError> {
+        self.guards.begin_check();
         self.guards.has_reverted = false;
-        self.forget_beginning();
-        let Some(settings) = self.guard_settings() else { return };
+        let Some(settings) = self.guard_settings() else {
+            self.forget_beginning();
+            return Ok(());
+        };
         let mut violations = Vec::new();
         if settings.watches_changes() {
-            match guards::changed(&self.progress).await {
-                Ok(changed) => violations = guards::out_of_scope(&settings, changed),
-                Err(why) => {
+            let look = async |progress: &mut ProgressSources| guards::changed(progress).await;
+            // Where the end of the iteration was not looked at, nobody can compare.
+            let looked = if self.is_cut_short { None } else { self.with_progress(look).await? };
+            match looked {
+                // What the iteration began with stays, for whoever goes on with the run.
+                None => self.guard_check_was_cut_short(),
+                Some(Ok(changed)) => {
+                    self.forget_beginning();
+                    violations = guards::out_of_scope(&settings, changed);
+                }
+                Some(Err(why)) => {
+                    self.forget_beginning();
                     let why = self.guards.blind.clone().unwrap_or(why);
                     self.unguarded(format!("what changed: {why}"));
                 }
             }
         }
         let known = self.guards.spoilt.clone();
-        let spoilt = self.spoilt_files(&settings).await;
+        let spoilt = self.spoilt_files(&settings).await?;
         // What is protected is told as that, and once.
         violations.retain(|violation| !spoilt.contains(&violation.file.path));
         let news: Vec<Vec<u8>> =
             spoilt.iter().filter(|path| !known.contains(*path)).cloned().collect();
         if violations.is_empty() && spoilt.is_empty() {
-            return;
+            return Ok(());
         }
         if settings.reverts() {
-            self.revert(number, &violations, &spoilt).await;
-            self.spoilt_files(&settings).await;
+            self.revert(number, &violations, &spoilt).await?;
+            self.spoilt_files(&settings).await?;
         }
         let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
         let events = guards::events(files.chain(protected_files(&news)));
         self.take_all(events);
+        Ok(())
     }
 
-    /// A run whose guards could not be checked does not go on, unless it ends for something worse.
+    /// A run whose guards could not be checked does not go on, unless it ends for something worse or
+    /// its end is why there was no time for them.
     pub(super) fn held_unless_guarded(&mut self, decision: Decision) -> Decision {
         let Some(why) = &self.guards.unchecked else { return decision };
-        if matches!(decision.verdict, Verdict::Fail | Verdict::Kill) {
+        let stops = decision.verdict == Verdict::Stop
+            || self.ordered.is_some() && decision.verdict != Verdict::Complete;
+        if matches!(decision.verdict, Verdict::Fail | Verdict::Kill)
+            || self.guards.is_cut_short && stops
+        {
             return decision;
         }
         let held = halt::unguarded(decision, why, &self.engine);
@@ -201,12 +232,16 @@ impl Dispatcher {
         }
     }
 
-    async fn check_clean(&mut self) {
-        let told = self.progress.baseline().await;
+    async fn check_clean(&mut self) -> Result<(), RunError> {
+        let look = async |progress: &mut ProgressSources| progress.baseline().await;
+        let Some(told) = self.with_progress(look).await? else {
+            self.guard_check_was_cut_short();
+            return Ok(());
+        };
         self.take_all(told);
-        self.warn_of(|run| run.progress.warnings());
         if let Some(why) = self.guards.blind.clone() {
-            return self.unguarded(format!("whether the work tree is clean: {why}"));
+            self.unguarded(format!("whether the work tree is clean: {why}"));
+            return Ok(());
         }
         let dirty: Result<Vec<Vec<u8>>, String> = match self.progress.witness() {
             Some(Witness::Git(git)) => match git.last_look() {
@@ -231,21 +266,35 @@ impl Dispatcher {
             }
             Err(why) => self.unguarded(format!("whether the work tree is clean: {why}")),
         }
+        Ok(())
     }
 
     /// Looks at the protected files, and remembers which of them are not what they were.
-    async fn spoilt_files(&mut self, settings: &GuardSettings) -> Vec<Vec<u8>> {
+    async fn spoilt_files(&mut self, settings: &GuardSettings) -> Result<Vec<Vec<u8>>, RunError> {
         let globs = protected_globs(settings);
         if globs.is_empty() {
             self.guards.spoilt.clear();
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        if !self.guards.protected.is_known() && self.has_nothing_to_lose().await {
-            let begun = self.guards.protected.begin(globs, settings.reverts()).await;
-            return self.taken_for_spoilt(begun.map(|()| Vec::new()));
+        let begins = !self.guards.protected.is_known() && self.has_nothing_to_lose().await;
+        let meanwhile = Protected::new(&self.launch.cwd, self.folder.clone());
+        let mut protected = std::mem::replace(&mut self.guards.protected, meanwhile);
+        let looked = self
+            .look_beside(async {
+                match begins {
+                    true => protected.begin(globs, settings.reverts()).await.map(|()| Vec::new()),
+                    false => protected.changed(globs, settings.reverts()).await,
+                }
+            })
+            .await;
+        self.guards.protected = protected;
+        match looked? {
+            Some(changed) => Ok(self.taken_for_spoilt(changed)),
+            None => {
+                self.guard_check_was_cut_short();
+                Ok(Vec::new())
+            }
         }
-        let changed = self.guards.protected.changed(globs, settings.reverts()).await;
-        self.taken_for_spoilt(changed)
     }
 
     fn taken_for_spoilt(&mut self, changed: io::Result<Vec<Vec<u8>>>) -> Vec<Vec<u8>> {
@@ -280,38 +329,65 @@ impl Dispatcher {
         guards.is_some_and(|guards| guards.is_none_or(|guards| protected_globs(&guards).is_empty()))
     }
 
+    fn guard_check_was_cut_short(&mut self) {
+        if !self.guards.is_cut_short {
+            self.guards.is_cut_short = true;
+            self.unguarded("the check was cut short, because the run was to end".to_owned());
+        }
+    }
+
     fn unguarded(&mut self, why: String) {
         self.note(Note::Unguarded, why.clone());
         self.guards.unchecked = Some(why);
     }
 
     /// Puts the files back, once everything is kept.
-    async fn revert(&mut self, number: u64, violations: &[Violation], spoilt: &[Vec<u8>]) {
+    async fn revert(
+        &mut self,
+        number: u64,
+        violations: &[Violation],
+        spoilt: &[Vec<u8>],
+    ) -> Result<(), RunError> {
         let message = format!("{}: before files were put back", self.run);
         let tree = self.tree.clone();
         let cwd = self.launch.cwd.clone();
-        let kept = match keep::keep_before_revert(&cwd, self.run, number, &message, &tree).await {
+        let keeping = keep::keep_before_revert(&cwd, self.run, number, &message, &tree);
+        let why = match self.look_beside(keeping).await? {
+            Some(Ok(kept)) => Ok(kept),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err("the run was to end".to_owned()),
+        };
+        let kept = match why {
             Ok(kept) => kept,
-            Err(error) => {
-                let text = format!("nothing was put back, since it could not be kept: {error}");
-                return self.remark(&Remark::Warning(text));
+            Err(why) => {
+                let text = format!("nothing was put back, since it could not be kept: {why}");
+                self.remark(&Remark::Warning(text));
+                return Ok(());
             }
         };
         let mut all = Reverted::default();
         let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
         let list = self.folder.path().join("put-back");
-        match self.progress.witness() {
+        let put_back = async |progress: &mut ProgressSources| match progress.witness() {
             Some(Witness::Git(git)) => {
-                let done =
-                    revert::changed(git.repository(), &tree, git.commit_before(), &files, &list);
-                let Reverted { files, left } = done.await;
+                let commit = git.commit_before();
+                Some(revert::changed(git.repository(), &tree, commit, &files, &list).await)
+            }
+            _ => None,
+        };
+        let not_put_back = |why: &str| -> Vec<String> {
+            let name = |file: &Changed| String::from_utf8_lossy(&file.path).into_owned();
+            files.iter().map(|file| format!("`{}`: {why}", name(file))).collect()
+        };
+        match self.with_progress(put_back).await? {
+            Some(Some(Reverted { files, left })) => {
                 all.files.extend(files);
                 all.left.extend(left);
             }
-            _ => all.left.extend(files.iter().map(|file| {
-                let name = String::from_utf8_lossy(&file.path);
-                format!("`{name}`: there is no repository to put it back from")
-            })),
+            Some(None) => {
+                all.left.extend(not_put_back("there is no repository to put it back from"));
+            }
+            None => all.left.extend(not_put_back("the run was to end")),
         }
         // Last, since a new file may stand where a protected folder was.
         let protected = revert::protected(&self.guards.protected, spoilt, number).await;
@@ -331,6 +407,7 @@ impl Dispatcher {
         for left in all.left {
             self.remark(&Remark::Warning(format!("not put back: {left}")));
         }
+        Ok(())
     }
 }
 

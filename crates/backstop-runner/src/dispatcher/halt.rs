@@ -30,7 +30,7 @@ impl Dispatcher {
             _ => RunStatus::after(decision.verdict),
         };
         self.end_leftovers(self.times.grace.min(Duration::from_secs(1))).await;
-        let kept = self.keep_work(&decision).await;
+        let kept = self.keep_work(&decision).await?;
         let state = RunState::halted(self.run, status, &decision, &self.engine);
         if status == RunStatus::Held {
             self.take(Held { reason: decision.reason.clone(), until: None });
@@ -75,27 +75,29 @@ impl Dispatcher {
     }
 
     /// Keeps the work as it is, under a ref of the run's own.
-    pub(super) async fn keep_work(&mut self, decision: &Decision) -> Option<String> {
+    pub(super) async fn keep_work(
+        &mut self,
+        decision: &Decision,
+    ) -> Result<Option<String>, RunError> {
         let iteration = self.engine.facts().iterations();
         if iteration == 0 || self.ordered == Some(Order::KillNow) {
-            return None;
+            return Ok(None);
         }
         let message = format!("{}: {}", self.run, decision.message);
-        let tree = self.tree.clone();
-        match keep::keep(&self.launch.cwd, self.run, iteration, &message, &tree).await {
-            Ok(kept) => {
+        let (cwd, tree) = (self.launch.cwd.clone(), self.tree.clone());
+        let keeping = keep::keep(&cwd, self.run, iteration, &message, &tree);
+        let why = match self.keep_beside(keeping).await? {
+            Some(Ok(kept)) => {
                 if let Some(name) = &kept {
                     self.note(Note::Kept, name.clone());
                 }
-                kept
+                return Ok(kept);
             }
-            Err(error) => {
-                self.remark(&Remark::Warning(format!(
-                    "the state of the work was not kept: {error}"
-                )));
-                None
-            }
-        }
+            Some(Err(error)) => error.to_string(),
+            None => "git did not come to its end".to_owned(),
+        };
+        self.remark(&Remark::Warning(format!("the state of the work was not kept: {why}")));
+        Ok(None)
     }
 
     /// One line for those who collect logs.

@@ -81,6 +81,20 @@ impl Dispatcher {
         }
     }
 
+    /// Sees to something that happens while no iteration runs.
+    pub(super) async fn see_to(&mut self, happening: Happening) {
+        match happening {
+            Happening::Asked(request) => self.answer(request).await,
+            Happening::Signalled(signal) => self.signalled(signal).await,
+            Happening::Answered(answers) => self.take_all(answers),
+            Happening::Typed(bytes) => self.typed(&bytes),
+            Happening::Captured(captured) => {
+                self.heard(captured).await;
+            }
+            Happening::Due | Happening::Exited(_) => {}
+        }
+    }
+
     /// How long to wait at most: until the engine's next time, ours, or the next drawing.
     fn wait_for(&self, deadline: Option<Duration>) -> Option<Duration> {
         let now = self.clock.now();
@@ -130,7 +144,7 @@ impl Dispatcher {
     }
 }
 
-pub(super) fn lost_lease(error: StoreError) -> RunError {
+fn lost_lease(error: StoreError) -> RunError {
     match error {
         fenced @ StoreError::Fenced { .. } => RunError::LeaseLost(fenced),
         other => RunError::Store(Arc::new(other)),

@@ -15,7 +15,6 @@ use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
 
 use super::ending::{Ending, Step};
-use super::happening::lost_lease;
 use super::idle::Idle;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary};
@@ -43,10 +42,15 @@ impl Dispatcher {
     /// Runs the command once and decides on what it did.
     pub(super) async fn iteration(&mut self) -> Result<Decision, RunError> {
         let number = self.iteration_number();
-        self.take_baseline().await;
+        self.begin_to_look();
+        self.take_baseline().await?;
         self.keep_beginning();
-        self.hand_off().await;
-        let before = self.work_before(number).await;
+        self.hand_off().await?;
+        let before = self.work_before(number).await?;
+        if self.is_cut_short {
+            // Nothing new starts in a run that is to end.
+            return Ok(self.decision());
+        }
         self.take(IterationStarted { iteration: Some(number) });
         // What was refused or seen before and still holds is no news of this iteration's.
         self.engine.admit_what_ceased();
@@ -101,9 +105,12 @@ impl Dispatcher {
                 Happening::Due => {
                     self.look_at_times(current);
                     if self.step(&mut current.ending).await? == Step::GiveUp {
-                        let detail = "the main process does not end, not even by SIGKILL";
-                        self.note(Note::Unkillable, detail);
-                        self.remark(&Remark::Warning(detail.to_owned()));
+                        let detail = format!(
+                            "the main process ({}) does not end, not even by SIGKILL",
+                            child.pid()
+                        );
+                        self.note(Note::Unkillable, detail.clone());
+                        self.remark(&Remark::Warning(detail));
                         return Ok(None);
                     }
                 }
@@ -326,8 +333,9 @@ impl Dispatcher {
         if pretends {
             self.note_pretence(&summary, speaks);
         }
+        self.begin_to_look();
         self.look_around().await?;
-        self.check_guards_after_iteration(current.number).await;
+        self.check_guards_after_iteration(current.number).await?;
         let verification = self.verify().await?;
         let review = self.review_iteration().await?;
         self.measure_drift(current, &summary).await?;
@@ -370,53 +378,10 @@ impl Dispatcher {
             self.note(Note::Swept, names(&swept.found));
         }
         if !swept.unkillable.is_empty() {
-            self.note(Note::Unkillable, names(&swept.unkillable));
+            let left = swept.unkillable.iter();
+            let left: Vec<_> = left.map(|one| format!("{} ({})", one.name, one.pid)).collect();
+            self.note(Note::Unkillable, left.join(", "));
         }
-    }
-
-    /// Before an iteration: what is there now is none of its doing.
-    async fn take_baseline(&mut self) {
-        self.has_baseline = self.progress_is_read
-            || self.engine.facts().consecutive_errors() > 0
-            || self.guards_changes();
-        if self.has_baseline {
-            let told = self.progress.baseline_after(self.is_undisturbed()).await;
-            self.take_all(told);
-            self.warn_of(|run| run.progress.warnings());
-        }
-    }
-
-    /// Looks at the world after an iteration: progress, probes.
-    async fn look_around(&mut self) -> Result<(), RunError> {
-        if self.has_baseline {
-            let made = self.progress.measure().await;
-            self.take_all(made);
-            self.warn_of(|run| run.progress.warnings());
-        }
-        self.ask_probes().await
-    }
-
-    /// Asks all probes. Scripts may take their time, so orders are heard meanwhile, and whoever
-    /// wants the run to end at once waits for none.
-    pub(super) async fn ask_probes(&mut self) -> Result<(), RunError> {
-        self.probes.want_all();
-        while self.ordered < Some(Order::Kill) {
-            tokio::select! {
-                answers = self.probes.answered() => {
-                    self.take_all(answers);
-                    break;
-                }
-                signal = self.signals.next() => self.signalled(signal).await,
-                Some(request) = self.requests.recv() => self.answer(request).await,
-                failure = self.journal.failed() => return Err(RunError::Store(failure)),
-                Some(lost) = self.lease_lost.recv() => return Err(lost_lease(lost)),
-            }
-        }
-        if self.ordered >= Some(Order::Kill) {
-            self.probes.give_up();
-        }
-        self.warn_of(|run| run.probes.warnings());
-        Ok(())
     }
 
     pub(super) fn warn_of(&mut self, warnings: impl FnOnce(&mut Self) -> Vec<String>) {

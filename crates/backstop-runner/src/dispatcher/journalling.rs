@@ -87,6 +87,12 @@ impl Dispatcher {
         ruling.verdict
     }
 
+    /// What would be decided now; nothing is journalled.
+    pub(crate) fn verdict_now(&mut self) -> Verdict {
+        let verdict = self.engine.decide(self.clock.now()).verdict;
+        self.stronger_than(verdict).map_or(verdict, |latched| latched.verdict)
+    }
+
     /// The stop that was decided before and outweighs this verdict. A rate that recovers or a streak
     /// that ends does not take a stop back; only a person does, by raising the limit.
     pub(crate) fn stronger_than(&self, verdict: Verdict) -> Option<&Decision> {

@@ -10,7 +10,7 @@ use backstop_core::verdict::Verdict;
 
 use tokio::sync::oneshot;
 
-use super::{Dispatcher, Happening, Order, RunError};
+use super::{Dispatcher, Order, RunError};
 use crate::proof::{Proof, Refusal};
 use crate::report::{Phase, Remark};
 use crate::verify::{self, Course, Verified};
@@ -118,7 +118,8 @@ impl Dispatcher {
     }
 
     /// Hears everything while something is done beside the loop. It may finish, as an iteration
-    /// may; a person who wants the run to end at once, or a new decision to end it hard, cancels it.
+    /// may: a stop that comes meanwhile gives it as long. A person who wants the run to end at once,
+    /// or a new decision to end it hard, cancels it.
     pub(super) async fn hear_beside<T, W: Future<Output = T>>(
         &mut self,
         work: impl FnOnce(Cancelled) -> W,
@@ -130,34 +131,60 @@ impl Dispatcher {
                 std::future::pending::<()>().await;
             }
         }));
-        let is_hard = |verdict| matches!(verdict, Verdict::Kill | Verdict::Fail);
-        let was_hard = is_hard(self.decide());
-        let mut cancel = Some(cancel);
+        let haste_before = self.haste();
+        let (mut cancel, mut until) = (Some(cancel), None);
         let mut work = std::pin::pin!(work);
         loop {
             let happening = tokio::select! {
                 done = &mut work => return Ok(done),
-                happening = self.next(None, None) => happening?,
+                happening = self.next(None, until) => happening?,
             };
-            match happening {
-                Happening::Asked(request) => self.answer(request).await,
-                Happening::Signalled(signal) => self.signalled(signal).await,
-                Happening::Answered(answers) => self.take_all(answers),
-                Happening::Typed(bytes) => self.typed(&bytes),
-                Happening::Captured(captured) => {
-                    self.heard(captured).await;
-                }
-                Happening::Due | Happening::Exited(_) => {}
-            }
-            let is_hard_now = is_hard(self.decide()) && !was_hard;
-            if (is_hard_now || self.ordered >= Some(Order::Kill))
+            self.see_to(happening).await;
+            let haste = self.haste();
+            let now = self.timers.active();
+            until = match haste {
+                Haste::None => None,
+                Haste::Stops if haste_before >= haste => None,
+                Haste::Stops => until.or(Some(now + self.times.finish_within)),
+                Haste::Hard if haste_before >= haste => until,
+                Haste::Hard | Haste::Ordered => Some(now),
+            };
+            if until.is_some_and(|until| until <= now)
                 && let Some(cancel) = cancel.take()
             {
                 // It may have ended by itself just now.
                 let _ = cancel.send(());
             }
+            // What was cancelled takes its time; nothing is to be done about it any more.
+            until = until.filter(|_| cancel.is_some());
         }
     }
+
+    /// How soon the run is to end, as it is decided now.
+    fn haste(&mut self) -> Haste {
+        let verdict = self.decide();
+        if self.ordered >= Some(Order::Kill) {
+            Haste::Ordered
+        } else if matches!(verdict, Verdict::Kill | Verdict::Fail) {
+            Haste::Hard
+        } else if self.ordered.is_some() || verdict == Verdict::Stop {
+            Haste::Stops
+        } else {
+            Haste::None
+        }
+    }
+}
+
+/// How soon a run is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Haste {
+    None,
+    /// What is under way may finish.
+    Stops,
+    /// A decision ends it hard.
+    Hard,
+    /// Somebody wants its end at once.
+    Ordered,
 }
 
 fn words(outcome: VerificationOutcome) -> &'static str {

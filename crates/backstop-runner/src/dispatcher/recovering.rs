@@ -24,7 +24,7 @@ impl Dispatcher {
         if kind == RecoveryKind::Stagnation && !repeats {
             return self.intervene(Decision { verdict: Verdict::Ask, ..decision }).await;
         }
-        let checkpoint = self.keep_work(&decision).await;
+        let checkpoint = self.keep_work(&decision).await?;
         let words = match kind {
             RecoveryKind::Context => "a fresh context",
             RecoveryKind::Stagnation => "a hint to go another way",
@@ -53,14 +53,14 @@ impl Dispatcher {
     }
 
     /// Writes the hand-off, if the iteration that starts now is to have one.
-    pub(super) async fn hand_off(&mut self) {
+    pub(super) async fn hand_off(&mut self) -> Result<(), RunError> {
         self.handed_off = None;
         let requests = self.review_requests().to_vec();
         if !self.engine.facts().handoff().is_due() && requests.is_empty() {
-            return;
+            return Ok(());
         }
-        let tree = self.tree.clone();
-        let commits = handoff::last_commits(&self.launch.cwd, &tree).await;
+        let (cwd, tree) = (self.launch.cwd.clone(), self.tree.clone());
+        let commits = self.look_beside(handoff::last_commits(&cwd, &tree)).await?;
         let settings = &self.engine.policy().settings;
         let text = HandOff {
             facts: self.engine.facts(),
@@ -68,7 +68,7 @@ impl Dispatcher {
             cwd: &self.launch.cwd,
             open_task: self.progress.current_task(),
             requests: &requests,
-            commits,
+            commits: commits.unwrap_or_default(),
         }
         .text();
         match self.write_hand_off(&text) {
@@ -77,6 +77,7 @@ impl Dispatcher {
                 self.remark(&Remark::Warning(format!("can't write the hand-off: {error}")));
             }
         }
+        Ok(())
     }
 
     fn write_hand_off(&self, text: &str) -> io::Result<PathBuf> {

@@ -7,11 +7,10 @@ use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use tokio::sync::oneshot;
 
-use super::guarding;
 use super::settings::{self, LoopTimes};
 use super::{Dispatcher, Order};
 use crate::probe::Probes;
-use crate::progress::ProgressSources;
+use crate::raise::{self, Raise};
 use crate::report::{Phase, Remark};
 use crate::socket::{Order as Wish, Reply, Request, Source, What, may_report};
 
@@ -128,6 +127,10 @@ impl Dispatcher {
         if !self.engine.policy().raisable().iter().any(fits) {
             return Reply::error(format!("this run has no limit `{}` of that kind", raised.limit));
         }
+        let raise = Raise { limit: raised.limit.clone(), value: raised.value };
+        if let Err(error) = raise::check(&raise, &raised.limit, &self.engine) {
+            return Reply::error(error.to_string());
+        }
         // More room may undo what was about to stop the run.
         self.latched = None;
         self.take(raised);
@@ -150,7 +153,7 @@ impl Dispatcher {
         let facts = self.engine.facts().clone();
         self.engine = Engine::with_facts(policy, facts).in_zone(zone);
         self.progress_is_read = settings::reads_progress(self.engine.policy());
-        self.look_for_the_policy().await;
+        self.look_for_the_policy();
         self.note(Note::PolicyApplied, format!("{hash} by {by}"));
         self.mark(self.status_now());
         self.done()
@@ -171,8 +174,8 @@ impl Dispatcher {
         }))
     }
 
-    /// What is looked for follows from the policy.
-    async fn look_for_the_policy(&mut self) {
+    /// What is looked for follows from the policy; what progress is, is found out before the next look.
+    fn look_for_the_policy(&mut self) {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
         self.pump.look_for(settings::wanted(policy, &self.launch));
@@ -182,19 +185,6 @@ impl Dispatcher {
         // They are asked beside everything else that is heard.
         self.probes.want_all();
         self.latched = None;
-        let progress = ProgressSources::begin(
-            policy.settings.progress.as_ref(),
-            self.progress_is_read,
-            &self.launch.cwd,
-            self.folder.seen_trees(),
-            self.tree.clone(),
-        )
-        .await;
-        let (progress, blind) =
-            guarding::with_guards(progress, policy, &self.launch, &self.folder).await;
-        self.guards.blind = blind;
-        let earlier = std::mem::replace(&mut self.progress, progress);
-        self.progress.go_on_from(earlier);
     }
 }
 

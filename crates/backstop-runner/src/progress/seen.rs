@@ -38,6 +38,16 @@ impl Seen {
         (Self { file, lines, unsaved, has_warned: false }, trouble)
     }
 
+    /// Nothing, kept nowhere.
+    pub(super) fn nothing() -> Self {
+        Self {
+            file: PathBuf::new(),
+            lines: BTreeSet::new(),
+            unsaved: String::new(),
+            has_warned: false,
+        }
+    }
+
     /// Whether this is the first time.
     pub(super) fn is_new(&mut self, kind: &str, state: &str) -> bool {
         let line = format!("{kind} {state}");

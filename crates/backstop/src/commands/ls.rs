@@ -140,8 +140,11 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
             *width = (*width).max(cell.width()).min(WIDEST);
         }
     }
-    let taken: usize = widths.iter().map(|width| width + GAP).sum();
-    let rest = width.saturating_sub(taken).max(NARROWEST);
+    let taken = |widths: &[usize; CELLS]| widths.iter().map(|width| width + GAP).sum::<usize>();
+    // Where there is too little room for the command, the reason gives way.
+    let missing = (taken(&widths) + NARROWEST).saturating_sub(width);
+    widths[REASON] = widths[REASON].saturating_sub(missing).max(HEADS[REASON].width());
+    let rest = width.saturating_sub(taken(&widths)).max(NARROWEST);
     let line = |cells: &[String; CELLS], last: &str| {
         let mut line = String::new();
         for (position, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -219,6 +222,7 @@ fn stored(status: ShownStatus) -> Vec<RunStatus> {
 
 const CELLS: usize = 7;
 const HEADS: [&str; CELLS] = ["run", "status", "reason", "iterations", "active", "cost", "begun"];
+const REASON: usize = 2;
 const GAP: usize = 2;
 /// The longest reason of the registry.
 const WIDEST: usize = 20;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
+use backstop_runner::keep;
+use backstop_runner::tree::Tree;
 use backstop_store::{Run, RunFilter, RunFolder};
 
 use super::operate::refuse_if_supervised;
@@ -23,8 +25,7 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
     let now = wall_time();
     let before = now.minus(arguments.older);
     let old = old_runs(&opened, before)?;
-    let mut freed = 0;
-    let mut count = 0;
+    let (mut freed, mut count, mut references) = (0, 0, 0);
     if !arguments.dry_run {
         opened.wait(opened.store.run_prune(before))?;
     }
@@ -32,8 +33,10 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
         let folder = opened.home.run(run.id);
         let size = size_of(folder.path())
             - kept_files(&folder).iter().map(|file| size_of(file)).sum::<u64>();
+        let kept = kept_work(&opened, run, arguments.dry_run, terminal);
+        references += kept;
         // A journal that is gone and logs that are gone: somebody was here before.
-        if run.pruned && size == 0 {
+        if run.pruned && size == 0 && kept == 0 {
             continue;
         }
         if !arguments.dry_run {
@@ -53,17 +56,44 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
     }
     let what = if count == 1 { "run" } else { "runs" };
     let older = duration(arguments.older);
+    let kept = match references {
+        0 => String::new(),
+        1 => ", and 1 state of work that was kept in git".to_owned(),
+        many => format!(", and {many} states of work that were kept in git"),
+    };
     writeln!(
         terminal.out,
         "{}",
         match (count, arguments.dry_run) {
             (0, _) => format!("no run halted more than {older} ago has anything to remove"),
             (_, true) =>
-                format!("would remove journals and logs of {count} {what} ({})", bytes(freed)),
-            (_, false) => format!("removed journals and logs of {count} {what} ({})", bytes(freed)),
+                format!("would remove journals and logs of {count} {what} ({}){kept}", bytes(freed)),
+            (_, false) =>
+                format!("removed journals and logs of {count} {what} ({}){kept}", bytes(freed)),
         }
     )?;
     Ok(exit_code::OK)
+}
+
+/// Lets go of the work that was kept of a run in its repository, if that is still there. Says how
+/// many states there were.
+fn kept_work(opened: &Opened, run: &Run, is_dry: bool, terminal: &mut Terminal) -> usize {
+    let (cwd, tree) = (Path::new(&run.cwd), Tree::of_groups(run.id));
+    if !cwd.is_dir() {
+        return 0;
+    }
+    let references = match is_dry {
+        true => opened.wait(keep::kept(cwd, run.id, &tree)),
+        false => opened.wait(keep::let_go(cwd, run.id, &tree)),
+    };
+    match references {
+        Ok(references) => references.len(),
+        Err(error) => {
+            let run = short(run.id);
+            terminal.remark(&format!("warning: the work kept of run {run} stays in git: {error}"));
+            0
+        }
+    }
 }
 
 /// Runs that halted before then. One that goes on is never among them.

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use backstop_core::event::Raised;
 use backstop_core::state::RunStatus;
+use backstop_runner::loading;
 use backstop_runner::raise::{self, Raise};
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
@@ -25,12 +26,14 @@ pub fn run(arguments: &RaiseArguments, terminal: &mut Terminal) -> Result<u8, Er
             run.id
         )));
     }
-    let policy = opened.policy(&run)?;
+    let loaded = opened.wait(loading::load(&*opened.store, run.id))?;
     // All of them are read before the first is raised.
     let raises: Vec<Raise> = arguments
         .limits
         .iter()
-        .map(|text| raise::read(text, &policy).map_err(|error| Error::Usage(error.to_string())))
+        .map(|text| {
+            raise::read(text, &loaded.engine).map_err(|error| Error::Usage(error.to_string()))
+        })
         .collect::<Result<_, _>>()?;
     if opened.is_supervised(&run)? {
         for Raise { limit, value } in raises {

@@ -43,7 +43,8 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
     let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
     backstop_adapters::usable(&source.policy)
         .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
-    let cwd = std::env::current_dir().map_err(Error::Write)?;
+    let cwd = std::env::current_dir()
+        .map_err(|source| Error::NoInput { path: ".".to_owned(), source })?;
     let lifted = guards::lifted(arguments.guards, &mut source, terminal);
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
     let launch = Launch {

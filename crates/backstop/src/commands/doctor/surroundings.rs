@@ -17,6 +17,7 @@ use crate::store::Opened;
 
 /// Everything that is worth knowing, one finding each.
 pub fn examine(arguments: &StoreArguments) -> Result<Vec<Finding>, Error> {
+    Containment::wanted().map_err(|error| Error::Usage(error.to_string()))?;
     let mut findings = vec![well("version", format!("backstop {}", env!("CARGO_PKG_VERSION")))];
     match Opened::new(arguments) {
         Ok(opened) => {

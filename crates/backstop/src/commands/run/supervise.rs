@@ -16,7 +16,7 @@ use backstop_runner::resolve::resolve;
 use backstop_runner::resuming::{self, ResumeError, Wishes};
 use backstop_runner::signals::Signals;
 use backstop_runner::supervisor::Supervisor;
-use backstop_runner::tree::Tree;
+use backstop_runner::tree::{Containment, Tree};
 use backstop_runner::{ancestry, chance, loading, raise, recovery, unsupervised};
 use backstop_store::{Home, Run, Store};
 
@@ -83,6 +83,7 @@ impl View {
 
 /// Supervises a run to its halt and answers with its exit code.
 pub fn supervise(task: Task, view: &View) -> Result<u8, Error> {
+    Containment::wanted().map_err(|error| Error::Usage(error.to_string()))?;
     let herald = if view.detach {
         match outer::detach().map_err(Error::Process)? {
             Detached::Foreground(outer::Outcome::Started(run)) => return announce(run),
@@ -99,7 +100,10 @@ pub fn supervise(task: Task, view: &View) -> Result<u8, Error> {
         .enable_all()
         .build()
         .map_err(Error::Process)?;
-    runtime.block_on(inside(task, view, herald))
+    let outcome = runtime.block_on(inside(task, view, herald));
+    // A look at a disk that does not answer can't be called back; it must not hold up the end.
+    runtime.shutdown_timeout(LAST_LOOKS);
+    outcome
 }
 
 fn announce(run: RunId) -> Result<u8, Error> {
@@ -193,7 +197,7 @@ async fn reopen(store: &dyn Store, home: &Home, run: &Run, wishes: &Wishes) -> R
     let raises = wishes
         .raises
         .iter()
-        .map(|text| raise::read(text, loaded.engine.policy()).map_err(ResumeError::Raise))
+        .map(|text| raise::read(text, &loaded.engine).map_err(ResumeError::Raise))
         .collect::<Result<_, _>>()?;
     let by = Some(wishes.by.clone());
     let outcome =
@@ -257,5 +261,7 @@ fn lease_duration() -> Duration {
         .unwrap_or(LEASE)
 }
 
+/// How long files that are still being read are waited for when the run is over.
+const LAST_LOOKS: Duration = Duration::from_secs(1);
 const LONGEST_LEASE: Duration = Duration::from_secs(24 * 3600);
 const LEASE: Duration = Duration::from_secs(15);

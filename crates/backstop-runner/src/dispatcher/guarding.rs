@@ -5,7 +5,6 @@ use std::io;
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::event::{Event, EventKind, GuardKind, Note};
-use backstop_core::glob::Glob;
 use backstop_core::policy::{GuardSettings, Lifted, Policy};
 use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
@@ -13,9 +12,8 @@ use backstop_store::RunFolder;
 use super::{Dispatcher, halt};
 use crate::git::look::Look;
 use crate::guards::claims::{self, Claims};
-use crate::guards::revert::{self, Reverted};
-use crate::guards::{self, Changed, Violation};
-use crate::keep;
+use crate::guards::revert::Sources;
+use crate::guards::{self, Violation, protected_files, protected_globs};
 use crate::launch::Launch;
 use crate::progress::{ProgressSources, Witness};
 use crate::report::Remark;
@@ -287,59 +285,34 @@ impl Dispatcher {
 
     /// Puts the files back, once everything is kept.
     async fn revert(&mut self, number: u64, violations: &[Violation], spoilt: &[Vec<u8>]) {
-        let message = format!("{}: before files were put back", self.run);
-        let tree = self.tree.clone();
-        let cwd = self.launch.cwd.clone();
-        let kept = match keep::keep_before_revert(&cwd, self.run, number, &message, &tree).await {
-            Ok(kept) => kept,
+        let (tree, cwd) = (self.tree.clone(), self.launch.cwd.clone());
+        let repository = match self.progress.witness() {
+            Some(Witness::Git(git)) => Some((git.repository(), git.commit_before())),
+            _ => None,
+        };
+        let sources = Sources {
+            run: self.run,
+            iteration: number,
+            cwd: &cwd,
+            folder: &self.folder,
+            tree: &tree,
+            repository,
+            protected: &self.guards.protected,
+        };
+        let done = sources.put_back(violations, spoilt).await;
+        let (reverted, kept) = match done {
+            Ok(done) => done,
             Err(error) => {
                 let text = format!("nothing was put back, since it could not be kept: {error}");
                 return self.remark(&Remark::Warning(text));
             }
         };
-        let mut all = Reverted::default();
-        let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
-        let list = self.folder.path().join("put-back");
-        match self.progress.witness() {
-            Some(Witness::Git(git)) => {
-                let done =
-                    revert::changed(git.repository(), &tree, git.commit_before(), &files, &list);
-                let Reverted { files, left } = done.await;
-                all.files.extend(files);
-                all.left.extend(left);
-            }
-            _ => all.left.extend(files.iter().map(|file| {
-                let name = String::from_utf8_lossy(&file.path);
-                format!("`{name}`: there is no repository to put it back from")
-            })),
-        }
-        // Last, since a new file may stand where a protected folder was.
-        let protected = revert::protected(&self.guards.protected, spoilt, number).await;
-        all.files.extend(protected.files);
-        all.left.extend(protected.left);
-        if !all.files.is_empty() {
+        if let Some(told) = reverted.told(kept.as_deref()) {
             self.guards.has_reverted = true;
-            let names: Vec<_> = all
-                .files
-                .iter()
-                .map(|path| String::from_utf8_lossy(path))
-                .take(MOST_NAMES)
-                .collect();
-            let place = kept.map(|name| format!("; kept as {name}")).unwrap_or_default();
-            self.note(Note::Reverted, format!("{}{place}", names.join(", ")));
+            self.note(Note::Reverted, told);
         }
-        for left in all.left {
+        for left in reverted.left {
             self.remark(&Remark::Warning(format!("not put back: {left}")));
         }
     }
 }
-
-fn protected_globs(settings: &GuardSettings) -> &[Glob] {
-    settings.protect.as_ref().map_or(&[], |globs| &globs.0)
-}
-
-fn protected_files(paths: &[Vec<u8>]) -> impl Iterator<Item = (GuardKind, &[u8])> {
-    paths.iter().map(|path| (GuardKind::Protected, path.as_slice()))
-}
-
-const MOST_NAMES: usize = 100;

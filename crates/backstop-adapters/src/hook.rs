@@ -11,7 +11,7 @@ mod transcript;
 mod words;
 
 pub use answer::{Act, Answer};
-pub use target::targets;
+pub use target::{may_write_unnamed, targets};
 pub use transcript::{Transcript, TranscriptReader};
 pub use words::{markers, matches};
 

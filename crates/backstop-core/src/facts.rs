@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Answer, Context, Decided, ErrorCategory, Event, EventKind, IterationFinished, LimitValue, Note,
-    ProgressKind, Raised, RecoveryKind, Signal, SignalKind, Tasks, UsageBasis, VerificationOutcome,
+    Noted, ProgressKind, Raised, RecoveryKind, Signal, SignalKind, Tasks, UsageBasis,
+    VerificationOutcome,
 };
 use crate::reason;
 use crate::repetition::{self, Detector, Reading, Step, StepKind};
@@ -88,6 +89,12 @@ pub struct Facts {
     /// What a person is asked and has not answered.
     #[serde(default)]
     question: Option<String>,
+    /// The iteration that waits for a person to let it start, in words.
+    #[serde(default)]
+    turn: Option<String>,
+    /// When a person was asked last.
+    #[serde(default)]
+    asked_at: Option<Timestamp>,
     #[serde(default)]
     handoff: HandOff,
     /// Whether a person wants to be asked before each iteration, where that was changed.
@@ -242,6 +249,7 @@ impl Facts {
             EventKind::Signal(signal) => self.signalled(signal),
             EventKind::Asked(asked) => {
                 self.question = Some(asked.question.clone());
+                self.asked_at = Some(now.at);
                 self.clock.wait(Wait::Answer);
                 Watch::NONE
             }
@@ -271,14 +279,7 @@ impl Facts {
                 Watch::NONE
             }
             EventKind::Noted(noted) => {
-                match noted.what {
-                    Note::Withdrawn => {
-                        self.question = None;
-                        self.clock.done_waiting(Wait::Answer);
-                    }
-                    Note::Attended => self.attended = Some(noted.detail.starts_with("on")),
-                    _ => {}
-                }
+                self.noted(noted, now);
                 Watch::NONE
             }
             EventKind::Held(_) => {
@@ -286,6 +287,7 @@ impl Facts {
                 Watch::NONE
             }
             EventKind::Halted(_) => {
+                self.turn = None;
                 self.waits.end(now.at);
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
@@ -299,7 +301,28 @@ impl Facts {
         }
     }
 
+    fn noted(&mut self, noted: &Noted, now: Moment) {
+        match noted.what {
+            Note::Withdrawn => {
+                self.question = None;
+                self.turn = None;
+                self.clock.done_waiting(Wait::Answer);
+            }
+            Note::TurnAsked => {
+                self.turn = Some(errors::shortened(&noted.detail).to_owned());
+                self.asked_at = Some(now.at);
+            }
+            Note::LetGo | Note::Skipped => self.turn = None,
+            Note::Attended => {
+                self.attended = Some(noted.detail.starts_with("on"));
+                self.turn = self.turn.take().filter(|_| self.attended == Some(true));
+            }
+            _ => {}
+        }
+    }
+
     fn iteration_started(&mut self, now: Moment) -> Watch {
+        self.turn = None;
         self.waits.end(now.at);
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
@@ -340,6 +363,7 @@ impl Facts {
     /// The run was let go by a person who has seen what held it up.
     fn goes_on(&mut self, now: Moment) -> Watch {
         self.question = None;
+        self.turn = None;
         self.clock.goes_on();
         self.acknowledge(now)
     }

@@ -73,6 +73,9 @@ impl Standing<'_> {
         if asks && !commands.iter().any(answers) {
             commands.insert(0, format!("backstop answer {run} continue"));
         }
+        if self.engine.facts().turn().is_some() && !self.interrupted {
+            commands.insert(0, format!("backstop answer {run} go"));
+        }
         let lets_go = |command: &String| {
             matches!(verb(command).as_deref(), Some("resume" | "release" | "answer"))
         };

@@ -139,6 +139,8 @@ pub struct Dispatcher {
     pub(crate) notes: Vec<String>,
     pub(crate) verification: Option<String>,
     pub(crate) meters_noted: bool,
+    /// Why the drift could not be measured the last time.
+    pub(crate) unmeasured_drift: Option<String>,
     pub(crate) asleep: Duration,
     pub(crate) told: Told,
     /// What the command exports, if it is told to.

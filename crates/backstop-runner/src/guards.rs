@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 
 use backstop_core::event::{Guard, GuardKind};
+use backstop_core::glob::Glob;
 use backstop_core::policy::GuardSettings;
 
 use crate::git::changes::Change;
@@ -16,6 +17,7 @@ use crate::progress::{ProgressSources, Witness};
 pub(crate) mod claims;
 pub(crate) mod protected;
 pub(crate) mod revert;
+pub mod session;
 mod walk;
 
 use protected::Protected;
@@ -111,6 +113,15 @@ pub(crate) fn out_of_scope(settings: &GuardSettings, changed: Vec<Changed>) -> V
         Some(Violation { kind, file })
     };
     changed.into_iter().filter_map(violation).collect()
+}
+
+/// What may not be changed, because it judges the work.
+pub(crate) fn protected_globs(settings: &GuardSettings) -> &[Glob] {
+    settings.protect.as_ref().map_or(&[], |globs| &globs.0)
+}
+
+pub(crate) fn protected_files(paths: &[Vec<u8>]) -> impl Iterator<Item = (GuardKind, &[u8])> {
+    paths.iter().map(|path| (GuardKind::Protected, path.as_slice()))
 }
 
 /// What is journalled of violated guards: an event a kind, its files sorted.

@@ -11,7 +11,7 @@ pub mod dispatcher;
 pub mod drift;
 pub mod final_report;
 mod git;
-mod guards;
+pub mod guards;
 pub mod halt_order;
 mod handoff;
 pub mod journalled;

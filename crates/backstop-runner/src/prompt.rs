@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use backstop_core::decision::Decision;
+use backstop_core::facts::Facts;
 use serde::{Deserialize, Serialize};
 
 /// What a person is asked for.
@@ -158,6 +160,24 @@ impl Prompt {
     }
 }
 
+/// What a decision wants a person to answer: what fired, and what speaks for it.
+pub(crate) fn question_of(decision: &Decision, facts: &Facts) -> String {
+    let mut question = decision.message.trim_end_matches('.').to_owned();
+    let iteration = facts.iterations();
+    if iteration > 0 {
+        let s = if iteration == 1 { "" } else { "s" };
+        question.push_str(&format!(" (after {iteration} iteration{s})"));
+    }
+    question.push('.');
+    if let Some(error) = facts.last_error() {
+        let error = error.lines().next().unwrap_or_default();
+        let error = &error[..error.floor_char_boundary(LONGEST_EVIDENCE)];
+        question.push_str(&format!(" The last error: {error}"));
+    }
+    question
+}
+
+const LONGEST_EVIDENCE: usize = 200;
 const ESCAPE: u8 = 0x1b;
 const BACKSPACE: u8 = 0x08;
 const DELETE: u8 = 0x7f;

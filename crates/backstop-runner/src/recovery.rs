@@ -2,7 +2,7 @@
 //! journal but nowhere else.
 
 use backstop_core::decision::Decision;
-use backstop_core::event::{Event, EventKind, Halted};
+use backstop_core::event::{Answer, Event, EventKind, Halted};
 use backstop_core::id::RunId;
 use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
@@ -108,6 +108,8 @@ async fn halt_in_journal(
             EventKind::Resumed(_) | EventKind::Released(_) | EventKind::IterationStarted(_) => {
                 halt = None;
             }
+            // A run without a supervisor goes on with the answer.
+            EventKind::Answered(answered) if answered.answer != Answer::Abort => halt = None,
             _ => {}
         }
     }

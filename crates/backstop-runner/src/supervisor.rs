@@ -233,6 +233,7 @@ impl Supervisor {
             notes,
             verification: None,
             meters_noted: false,
+            unmeasured_drift: None,
             asleep: time_asleep(),
             told: Default::default(),
             telling: Telling::new(notifier, engine.policy_hash(), start == Start::Resumed),

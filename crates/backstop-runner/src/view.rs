@@ -5,14 +5,16 @@ use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::facts::{Health, View};
 use backstop_core::id::RunId;
-use backstop_core::state::RunState;
+use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::{Moment, Timestamp};
 use backstop_store::{Home, Run, RunFolder, Store, StoreError};
 use serde_json::{Value as Json, json};
 
 mod carried;
+pub(crate) mod open_question;
 
 pub use carried::{Inside, Origin, Past, UnreadablePolicy};
+pub use open_question::OpenQuestion;
 
 use crate::clock::wall_time;
 use crate::loading::{self, Loaded};
@@ -47,9 +49,14 @@ impl Seen {
         Ok(Self { run, loaded, state, decision, interrupted, now })
     }
 
+    /// What a person is asked now.
+    pub fn question(&self) -> Option<OpenQuestion> {
+        question(&self.loaded.engine, &self.run, self.interrupted)
+    }
+
     /// The object of `state.json`, with the facts.
     pub fn to_json(&self, tests: Option<&TestHistory>) -> Json {
-        object(&self.state, self.interrupted, &self.loaded, tests)
+        object(&self.state, self.interrupted, self.question().as_ref(), &self.loaded, tests)
     }
 }
 
@@ -65,13 +72,11 @@ fn moment(engine: &Engine, run: &Run, interrupted: bool, now: Timestamp) -> Mome
 pub fn object(
     state: &RunState,
     interrupted: bool,
+    question: Option<&OpenQuestion>,
     loaded: &Loaded,
     tests: Option<&TestHistory>,
 ) -> Json {
-    let mut object = json!(state);
-    if interrupted {
-        object["interrupted"] = true.into();
-    }
+    let mut object = standing(state, interrupted, question);
     object["facts"] = loaded.engine.view().to_json();
     object["health"] = health_json(&loaded.engine.view());
     if let Some(tests) = tests {
@@ -80,24 +85,60 @@ pub fn object(
     object
 }
 
-/// A run as it is listed: its state, and whether its supervisor is gone.
-///
-/// # Errors
-/// What is stored of it can't be read.
-pub async fn listed(
-    store: &dyn Store,
-    run: &Run,
-    now: Timestamp,
-) -> Result<(RunState, bool), StoreError> {
-    if let (true, Ok(state)) = (run.status.is_halted(), serde_json::from_value(run.state.clone())) {
-        return Ok((state, false));
+/// The object of `state.json`, and what is known of a run beside it.
+fn standing(state: &RunState, interrupted: bool, question: Option<&OpenQuestion>) -> Json {
+    let mut object = json!(state);
+    if interrupted {
+        object["interrupted"] = true.into();
     }
-    let lease = store.lease_fetch(run.id).await?;
-    let interrupted = is_interrupted(run, lease.as_ref(), now);
-    let mut loaded = loading::load(store, run.id).await?;
-    let until = if interrupted { Timestamp::from_nanos(i64::MIN) } else { now };
-    loaded.engine.handle_timeout(loaded.engine.moment(until));
-    Ok((state(run, &loaded), interrupted))
+    if let Some(question) = question {
+        object["question"] = json!(question);
+    }
+    object
+}
+
+/// A run as it is listed.
+#[derive(Debug)]
+pub struct Listed {
+    pub state: RunState,
+    /// Its supervisor is gone.
+    pub interrupted: bool,
+    /// What a person is asked now.
+    pub question: Option<OpenQuestion>,
+}
+
+impl Listed {
+    /// # Errors
+    /// What is stored of the run can't be read.
+    pub async fn look(store: &dyn Store, run: &Run, now: Timestamp) -> Result<Self, StoreError> {
+        // Nothing can be asked by what has ended, and only what is held may wait for an answer.
+        let has_ended = run.pruned || (run.status.is_halted() && run.status != RunStatus::Held);
+        if let (true, Ok(state)) = (has_ended, serde_json::from_value(run.state.clone())) {
+            return Ok(Self { state, interrupted: false, question: None });
+        }
+        let lease = store.lease_fetch(run.id).await?;
+        let interrupted = is_interrupted(run, lease.as_ref(), now);
+        let mut loaded = loading::load(store, run.id).await?;
+        let until = if interrupted { Timestamp::from_nanos(i64::MIN) } else { now };
+        loaded.engine.handle_timeout(loaded.engine.moment(until));
+        let question = question(&loaded.engine, run, interrupted);
+        Ok(Self { state: state(run, &loaded), interrupted, question })
+    }
+
+    /// The object of `state.json`, and what is known of the run beside it.
+    pub fn to_json(&self) -> Json {
+        standing(&self.state, self.interrupted, self.question.as_ref())
+    }
+}
+
+/// What a person is asked; nothing by a run that nobody drives, which asks again when it goes on.
+fn question(engine: &Engine, run: &Run, interrupted: bool) -> Option<OpenQuestion> {
+    if interrupted {
+        return None;
+    }
+    let question = OpenQuestion::of(engine)?;
+    // A held run waits for as long as it takes.
+    Some(if run.status.is_halted() || !run.supervised { question.without_end() } else { question })
 }
 
 /// Where a run stands: as it was left, or as its facts are now.

@@ -253,6 +253,7 @@ fn run_state_properties() -> Json {
         "statistics": { "type": "object" },
         "policy_hash": { "type": "string" },
         "interrupted": { "type": "boolean" },
+        "question": { "type": "object" },
         "facts": { "type": "object" },
         "health": { "type": "object" },
         "test_history": { "type": "object" },

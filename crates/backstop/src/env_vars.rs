@@ -3,6 +3,9 @@
 /// The run that a process is part of.
 pub const RUN_ID: &str = "BACKSTOP_RUN_ID";
 
+/// Which iteration of it.
+pub const ITERATION: &str = "BACKSTOP_ITERATION";
+
 /// Where a supervised process reports to.
 pub const SOCKET: &str = "BACKSTOP_SOCKET";
 

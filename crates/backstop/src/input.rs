@@ -13,6 +13,7 @@ use rustix::fs::FileType;
 
 use crate::diagnostics;
 use crate::error::Error;
+use crate::judges;
 
 /// Opens a file, or standard input for `-`, to be read line by line.
 pub fn lines(path: &str) -> Result<impl BufRead, Error> {
@@ -120,6 +121,10 @@ fn policy_file(path: &str) -> Result<Result<Source, Refused>, Error> {
     let document = document(path)?;
     Ok(match Policy::load(&document.bytes, document.syntax) {
         Ok(loaded) => {
+            let unreadable = document.unreadable_reports(&loaded.policy);
+            if !unreadable.is_empty() {
+                return Ok(Err(document.refused(unreadable)));
+            }
             let text = Some(document.text());
             Ok(Source { loaded, name: document.name, text })
         }
@@ -139,6 +144,11 @@ pub struct Document {
 impl Document {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// What the policy says of test reports that nobody could read.
+    pub fn unreadable_reports(&self, policy: &Policy) -> Vec<Diagnostic> {
+        judges::unreadable_reports(policy, &self.bytes, self.syntax)
     }
 
     pub fn refused(&self, findings: Vec<Diagnostic>) -> Refused {

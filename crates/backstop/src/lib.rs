@@ -13,6 +13,7 @@ mod env_vars;
 mod error;
 mod exit_code;
 mod input;
+mod judges;
 mod reference;
 mod remote;
 mod report;

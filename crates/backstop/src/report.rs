@@ -7,6 +7,7 @@ mod human;
 mod iteration;
 mod json_lines;
 mod live;
+mod question;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -19,4 +20,5 @@ pub use figures::{
 pub use human::Human;
 pub use iteration::verified;
 pub use json_lines::JsonLines;
+pub use question::{lines as question_lines, ways_out};
 pub use table::{WIDTH, columns, cut, folded, hanging, wrapped};

@@ -130,6 +130,36 @@ fn very_many_findings_are_cut_short() {
 }
 
 #[test]
+fn judges_that_could_never_judge_are_refused_at_their_place() {
+    for (policy, place, words) in [
+        (
+            "[verify]\ncommand = \"make\"\nreport = \"bogus\"\n",
+            "p.toml:3:10",
+            "unknown report format",
+        ),
+        (
+            "[verify]\n[[verify.tiers]]\ncommand = \"x\"\nreport = \"junit:\"\n",
+            "p.toml:4:10",
+            "no path",
+        ),
+        ("[verify]\ncommand = \"x\"\nreport = \"regex:(\"\n", "p.toml:3:10", "pattern"),
+        ("[drift]\ncommand = [\"\"]\n", "p.toml:2:12", "names no program"),
+        ("[review]\ncommand = \" \"\n", "p.toml:2:11", "must not be empty"),
+        ("[notify]\ncommand = [\"\", \"x\"]\n", "p.toml:2:12", "names no program"),
+    ] {
+        let test = Test::new().file("p.toml", policy);
+        let checked = test.run(["policy", "check", "p.toml"]);
+        assert_eq!(checked.code, Some(78), "{policy}: {checked:?}");
+        assert!(checked.stderr.contains(place), "{policy}: {}", checked.stderr);
+        assert!(checked.stderr.contains(words), "{policy}: {}", checked.stderr);
+        // What is refused there does not run either.
+        let run = test.run(["run", "--policy", "p.toml", "--once", "--", "touch", "ran"]);
+        assert_eq!(run.code, Some(78), "{policy}: {run:?}");
+        assert!(!test.path().join("ran").exists());
+    }
+}
+
+#[test]
 fn a_script_that_is_missing_is_a_warning() {
     let policy = "\
 [limits]

@@ -21,6 +21,12 @@ pub fn targets(input: &HookInput) -> Vec<&str> {
     paths
 }
 
+/// Whether a call may have written files that it does not name: a command, or a tool of somebody
+/// else's. Those that only look are known; whatever is not is looked after.
+pub fn may_write_unnamed(input: &HookInput) -> bool {
+    !LOOKERS.contains(&input.tool_name()) && targets(input).is_empty()
+}
+
 fn path<'v>(arguments: &'v Value, key: &str) -> Option<&'v str> {
     text(arguments, key)
 }
@@ -37,3 +43,22 @@ fn patched(arguments: &Value) -> Vec<&str> {
 
 const HEADS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
 const MOST_FILES: usize = 1000;
+/// Tools of the agents that change no file.
+const LOOKERS: [&str; 16] = [
+    "Read",
+    "Glob",
+    "Grep",
+    "LS",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "update_plan",
+    "view_image",
+    "web_search",
+];

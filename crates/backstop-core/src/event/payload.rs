@@ -577,7 +577,11 @@ pub enum Note {
     Kept,
     /// A rule that a person has seen does not count until the next iteration has ended.
     SetAside,
-    /// A person let an iteration pass without running it.
+    /// A person is asked before an iteration starts.
+    TurnAsked,
+    /// A person let an iteration start: which, and who.
+    LetGo,
+    /// A person let an iteration pass without running it: which, and who.
     Skipped,
     /// Whether a person is asked before each iteration was changed: `on` or `off`, and by whom.
     Attended,

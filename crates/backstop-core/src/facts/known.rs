@@ -24,6 +24,17 @@ impl Facts {
         self.question.as_deref()
     }
 
+    /// The iteration that waits for a person to let it start, in words.
+    pub fn turn(&self) -> Option<&str> {
+        self.turn.as_deref()
+    }
+
+    /// When what is open was asked; none where nothing is.
+    pub fn asked_at(&self) -> Option<Timestamp> {
+        let is_open = self.question.is_some() || self.turn.is_some();
+        self.asked_at.filter(|_| is_open)
+    }
+
     /// Whether a person wants to be asked before each iteration; none where nobody changed it.
     pub fn attended(&self) -> Option<bool> {
         self.attended

@@ -353,8 +353,26 @@ impl<T: Field> Field for OneOrMany<T> {
 impl Field for Command {
     fn read(node: &Node, key: &str, findings: &mut Findings) -> Option<Self> {
         match &node.value {
+            Value::String(text) if is_blank(text) => {
+                findings.push(
+                    Diagnostic::error(format!("`{key}` must not be empty"), node.span.clone())
+                        .label("nothing would be run; write a command, or leave the key out"),
+                );
+                None
+            }
             Value::String(_) => Text::read(node, key, findings).map(|text| Self::Shell(text.0)),
             Value::List(items) if !items.is_empty() => {
+                let first = items.first().filter(|first| match &first.value {
+                    Value::String(program) => is_blank(program),
+                    _ => false,
+                });
+                if let Some(first) = first {
+                    findings.push(
+                        Diagnostic::error(format!("`{key}` names no program"), first.span.clone())
+                            .label("the first item is the program, and it is empty"),
+                    );
+                    return None;
+                }
                 Vec::<String>::read(node, key, findings).map(Self::Program)
             }
             Value::List(_) => {
@@ -384,6 +402,10 @@ impl Field for Command {
             { "type": "array", "items": { "type": "string" }, "minItems": 1 },
         ] })
     }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates and amounts are far below 2^53")]

@@ -247,6 +247,13 @@ mod tests {
     #[case("[drift]\nevery = 2", "`drift` needs `command`, or `requirements`", "[drift]")]
     #[case("[work]\nrequirements = 'S'\n[drift]\ntimeout = '1s'", "`timeout` is that of", "'1s'")]
     #[case("[drift]\ncommand = 'd'\nevery = 0", "`every` must be at least 1", "0")]
+    #[case("[drift]\ncommand = ['']", "`command` names no program", "''")]
+    #[case("[drift]\ncommand = ''", "`command` must not be empty", "''")]
+    #[case("[review]\ncommand = [' ', 'x']", "`command` names no program", "' '")]
+    #[case("[verify]\ncommand = \"\\n\"", "`command` must not be empty", "\"")]
+    #[case("[verify]\ntiers = [{ command = [''] }]", "`command` names no program", "''")]
+    #[case("[notify]\ncommand = []", "`command` must not be empty", "[]")]
+    #[case("[notify]\ncommand = ['', 'x']", "`command` names no program", "''")]
     fn what_could_judge_nothing_is_refused_at_its_place(
         #[case] text: &str,
         #[case] message: &str,

@@ -128,8 +128,9 @@ reasons! {
         next_step: FixRequired,
         summary: "The working tree had uncommitted changes before the run started.",
         diagnosis: "Nothing was run, because the tree was not clean: {detail|it holds uncommitted \
-            changes}. Commit or stash them and start again, or set `[guards] require_clean = \
-            false`. `backstop resume` does not check again: it goes on with the tree as it is.",
+            changes}. Commit or stash them and start again, or start with `--allow-dirty` (for good: \
+            `[guards] require_clean = false`). `backstop resume` does not check again: it goes on \
+            with the tree as it is.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }
@@ -143,8 +144,8 @@ reasons! {
         next_step: Wait,
         summary: "Another active run works on the same files.",
         diagnosis: "Two runs would write the same files: {detail|the report names them}. Wait for \
-            the other run to end, give each run its own `[guards] allow`, or set `[guards] \
-            collisions = \"allow\"` if they may share.",
+            the other run to end, start with `--force-parallel` if they may share (for good: \
+            `[guards] collisions = \"allow\"`), or give each run its own `[guards] allow`.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }

@@ -269,6 +269,9 @@ impl Timeline {
         let detail = &noted.detail;
         Some(match noted.what {
             Note::Containment | Note::LeftOut | Note::Leaked | Note::Swept => return None,
+            // What became of it is told.
+            Note::TurnAsked => return None,
+            Note::LetGo => Step(Person, format!("Let go by a person: {detail}")),
             Note::Kept => Step(Plain, format!("The work was kept as {detail}")),
             Note::ClaimRefused => {
                 Step(Attention, format!("A claim to be done was refused: {detail}"))

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use backstop_core::decision::Decision;
 use backstop_core::event::{Answer, Answered, Asked, Note};
-use backstop_core::policy::{InterventionSettings, Occasion, OnTimeout};
+use backstop_core::policy::{Occasion, OnTimeout};
 use backstop_core::verdict::Verdict;
 
 use super::between::Next;
 use super::{Dispatcher, Happening, Order, RunError, halt};
 use crate::keyboard::Keyboard;
-use crate::prompt::{Choice, Matter, Prompt};
+use crate::prompt::{Choice, Matter, Prompt, question_of};
 use crate::report::Phase;
 use crate::socket::Reply;
+use crate::view::open_question;
 
 /// A question that is open.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Dispatcher {
         let question = match self.engine.facts().question() {
             Some(open) => open.to_owned(),
             None => {
-                let question = self.question_of(decision);
+                let question = question_of(decision, self.engine.facts());
                 self.take(Asked { question: question.clone() });
                 self.tell(Occasion::Asked, decision);
                 question
@@ -74,32 +75,12 @@ impl Dispatcher {
         self.asking = Some(Asking { prompt: Prompt::new(matter, question), rule, until, keyboard });
     }
 
-    /// What fired, and what speaks for it.
-    fn question_of(&self, decision: &Decision) -> String {
-        let mut question = decision.message.trim_end_matches('.').to_owned();
-        let iteration = self.engine.facts().iterations();
-        if iteration > 0 {
-            let s = if iteration == 1 { "" } else { "s" };
-            question.push_str(&format!(" (after {iteration} iteration{s})"));
-        }
-        question.push('.');
-        if let Some(error) = self.engine.facts().last_error() {
-            let error = error.lines().next().unwrap_or_default();
-            let error = &error[..error.floor_char_boundary(LONGEST_EVIDENCE)];
-            question.push_str(&format!(" The last error: {error}"));
-        }
-        question
-    }
-
     fn answer_timeout(&self) -> Duration {
-        let settings = self.engine.policy().settings.intervention.as_ref();
-        let given = settings.and_then(|set| set.timeout.as_ref()).map(|period| period.0);
-        given.unwrap_or(InterventionSettings::DEFAULT_TIMEOUT)
+        open_question::answer_timeout(self.engine.policy().settings.intervention.as_ref())
     }
 
     fn on_timeout(&self) -> OnTimeout {
-        let settings = self.engine.policy().settings.intervention.as_ref();
-        settings.and_then(|set| set.on_timeout).unwrap_or(OnTimeout::Hold)
+        open_question::on_timeout(self.engine.policy().settings.intervention.as_ref())
     }
 
     /// Shows the question where the run's phase is shown.
@@ -193,7 +174,7 @@ impl Dispatcher {
     pub(super) async fn intervene(&mut self, decision: Decision) -> Result<Next, RunError> {
         if !self.can_ask() && self.asking.is_none() {
             // It is told what was asked, and can be answered while the run is held.
-            let question = self.question_of(&decision);
+            let question = question_of(&decision, self.engine.facts());
             self.take(Asked { question });
             return Ok(Next::Halt(Box::new(decision)));
         }
@@ -251,5 +232,3 @@ impl Dispatcher {
         Ok(())
     }
 }
-
-const LONGEST_EVIDENCE: usize = 200;

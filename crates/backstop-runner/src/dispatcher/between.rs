@@ -344,10 +344,37 @@ struct Wait {
 /// Less than the outer process waits before it stops in any case.
 const TIME_TO_LEAVE_SCREEN: Duration = Duration::from_millis(500);
 
-/// 1 s, 2 s, 4 s … at most a minute, up to a quarter more so that many runs don't come at once.
+/// 1 s, 2 s, 4 s … up to a quarter more so that many runs don't come at once; at most a minute, and
+/// there up to a quarter less.
 fn back_off(attempt: u32) -> Duration {
     let seconds = 1_u64 << attempt.saturating_sub(1).min(6);
-    let base = Duration::from_secs(seconds.min(60));
-    let chance = u32::from(crate::chance::byte());
-    base + base / 4 * chance / 255
+    let base = Duration::from_secs(seconds).min(LONGEST_BACK_OFF);
+    let jitter = base / 4 * u32::from(crate::chance::byte()) / 255;
+    match base + jitter {
+        late if late > LONGEST_BACK_OFF => LONGEST_BACK_OFF.saturating_sub(jitter),
+        soon => soon,
+    }
+}
+
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_offs_double_up_to_a_minute_and_no_longer() {
+        for (attempt, least, most) in [(1, 1000, 1250), (2, 2000, 2500), (5, 16_000, 20_000)] {
+            for _ in 0..50 {
+                let left = back_off(attempt).as_millis();
+                assert!((least..=most).contains(&left), "{attempt}: {left}");
+            }
+        }
+        for attempt in [7, 8, 100, u32::MAX] {
+            for _ in 0..50 {
+                let left = back_off(attempt).as_millis();
+                assert!((45_000..=60_000).contains(&left), "{attempt}: {left}");
+            }
+        }
+    }
 }

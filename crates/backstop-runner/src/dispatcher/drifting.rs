@@ -50,6 +50,7 @@ impl Dispatcher {
         };
         match scored {
             Ok(Some(score)) => {
+                self.unmeasured_drift = None;
                 self.take(Drift { score });
             }
             Ok(None) => {}
@@ -130,7 +131,12 @@ impl Dispatcher {
         Some(self.launch.cwd.join(&work.requirements.as_ref()?.0))
     }
 
+    /// Says what is wrong when it begins to be, and not after every iteration.
     fn warn_of_drift(&mut self, why: &str) {
+        if self.unmeasured_drift.as_deref() == Some(why) {
+            return;
+        }
+        self.unmeasured_drift = Some(why.to_owned());
         self.remark(&Remark::Warning(format!("the drift was not measured: {why}")));
     }
 }

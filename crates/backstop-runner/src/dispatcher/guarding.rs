@@ -5,7 +5,6 @@ use std::io;
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::event::{Event, EventKind, GuardKind, Note};
-use backstop_core::glob::Glob;
 use backstop_core::policy::{GuardSettings, Lifted, Policy};
 use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
@@ -14,9 +13,8 @@ use super::{Dispatcher, RunError, halt};
 use crate::git::look::Look;
 use crate::guards::claims::{self, Claims};
 use crate::guards::protected::Protected;
-use crate::guards::revert::{self, Reverted};
-use crate::guards::{self, Changed, Violation};
-use crate::keep;
+use crate::guards::revert::Sources;
+use crate::guards::{self, Violation, protected_files, protected_globs};
 use crate::launch::Launch;
 use crate::progress::{ProgressSources, Witness};
 use crate::report::Remark;
@@ -277,8 +275,7 @@ impl Dispatcher {
             return Ok(Vec::new());
         }
         let begins = !self.guards.protected.is_known() && self.has_nothing_to_lose().await;
-        let meanwhile = Protected::new(&self.launch.cwd, self.folder.clone());
-        let mut protected = std::mem::replace(&mut self.guards.protected, meanwhile);
+        let mut protected = self.take_protected();
         let looked = self
             .look_beside(async {
                 match begins {
@@ -295,6 +292,12 @@ impl Dispatcher {
                 Ok(Vec::new())
             }
         }
+    }
+
+    /// Lends out what is known of the protected files: it must be put back.
+    fn take_protected(&mut self) -> Protected {
+        let meanwhile = Protected::new(&self.launch.cwd, self.folder.clone());
+        std::mem::replace(&mut self.guards.protected, meanwhile)
     }
 
     fn taken_for_spoilt(&mut self, changed: io::Result<Vec<Vec<u8>>>) -> Vec<Vec<u8>> {
@@ -348,75 +351,47 @@ impl Dispatcher {
         violations: &[Violation],
         spoilt: &[Vec<u8>],
     ) -> Result<(), RunError> {
-        let message = format!("{}: before files were put back", self.run);
-        let tree = self.tree.clone();
+        let (run, tree, folder) = (self.run, self.tree.clone(), self.folder.clone());
         let cwd = self.launch.cwd.clone();
-        let keeping = keep::keep_before_revert(&cwd, self.run, number, &message, &tree);
-        let why = match self.look_beside(keeping).await? {
-            Some(Ok(kept)) => Ok(kept),
-            Some(Err(error)) => Err(error.to_string()),
-            None => Err("the run was to end".to_owned()),
+        let protected = self.take_protected();
+        let put_back = async |progress: &mut ProgressSources| {
+            let repository = match progress.witness() {
+                Some(Witness::Git(git)) => Some((git.repository(), git.commit_before())),
+                _ => None,
+            };
+            let sources = Sources {
+                run,
+                iteration: number,
+                cwd: &cwd,
+                folder: &folder,
+                tree: &tree,
+                repository,
+                protected: &protected,
+            };
+            sources.put_back(violations, spoilt).await
         };
-        let kept = match why {
-            Ok(kept) => kept,
-            Err(why) => {
-                let text = format!("nothing was put back, since it could not be kept: {why}");
+        let done = self.with_progress(put_back).await;
+        self.guards.protected = protected;
+        let (reverted, kept) = match done? {
+            Some(Ok(done)) => done,
+            Some(Err(error)) => {
+                let text = format!("nothing was put back, since it could not be kept: {error}");
                 self.remark(&Remark::Warning(text));
                 return Ok(());
             }
-        };
-        let mut all = Reverted::default();
-        let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
-        let list = self.folder.path().join("put-back");
-        let put_back = async |progress: &mut ProgressSources| match progress.witness() {
-            Some(Witness::Git(git)) => {
-                let commit = git.commit_before();
-                Some(revert::changed(git.repository(), &tree, commit, &files, &list).await)
+            None => {
+                let text = "not everything was put back, since the run was to end";
+                self.remark(&Remark::Warning(text.to_owned()));
+                return Ok(());
             }
-            _ => None,
         };
-        let not_put_back = |why: &str| -> Vec<String> {
-            let name = |file: &Changed| String::from_utf8_lossy(&file.path).into_owned();
-            files.iter().map(|file| format!("`{}`: {why}", name(file))).collect()
-        };
-        match self.with_progress(put_back).await? {
-            Some(Some(Reverted { files, left })) => {
-                all.files.extend(files);
-                all.left.extend(left);
-            }
-            Some(None) => {
-                all.left.extend(not_put_back("there is no repository to put it back from"));
-            }
-            None => all.left.extend(not_put_back("the run was to end")),
-        }
-        // Last, since a new file may stand where a protected folder was.
-        let protected = revert::protected(&self.guards.protected, spoilt, number).await;
-        all.files.extend(protected.files);
-        all.left.extend(protected.left);
-        if !all.files.is_empty() {
+        if let Some(told) = reverted.told(kept.as_deref()) {
             self.guards.has_reverted = true;
-            let names: Vec<_> = all
-                .files
-                .iter()
-                .map(|path| String::from_utf8_lossy(path))
-                .take(MOST_NAMES)
-                .collect();
-            let place = kept.map(|name| format!("; kept as {name}")).unwrap_or_default();
-            self.note(Note::Reverted, format!("{}{place}", names.join(", ")));
+            self.note(Note::Reverted, told);
         }
-        for left in all.left {
+        for left in reverted.left {
             self.remark(&Remark::Warning(format!("not put back: {left}")));
         }
         Ok(())
     }
 }
-
-fn protected_globs(settings: &GuardSettings) -> &[Glob] {
-    settings.protect.as_ref().map_or(&[], |globs| &globs.0)
-}
-
-fn protected_files(paths: &[Vec<u8>]) -> impl Iterator<Item = (GuardKind, &[u8])> {
-    paths.iter().map(|path| (GuardKind::Protected, path.as_slice()))
-}
-
-const MOST_NAMES: usize = 100;

@@ -62,25 +62,42 @@ pub(crate) struct Looking {
     /// The user's index at the last look.
     index: Option<Stamp>,
     blobs: Blobs,
+    /// At the last look.
+    head: Option<Head>,
 }
 
 impl Looking {
     pub(crate) fn new(repository: Repository, folder: &Path) -> Self {
         let bench = Workbench::for_looking(folder);
-        Self { repository, bench, index: None, blobs: Blobs::default() }
+        Self { repository, bench, index: None, blobs: Blobs::default(), head: None }
     }
 
     /// What is there now: tracked or not, staged or not, but not what is ignored.
     pub(crate) async fn look(&mut self, tree: &Tree) -> Result<Look, GitError> {
         let env = self.index_to_use().await?;
-        let listed = self.repository.list(tree, STATUS, &env);
-        let (head, listed) = tokio::join!(self.repository.head(tree), listed);
-        let (head, lines) = (head?, status::read(&listed?)?);
+        let listed = self.repository.list(tree, STATUS, &env).await?;
+        let lines = status::read(&listed)?;
+        let head = self.head_of(status::commit(&listed), tree).await?;
         let top = self.repository.top.clone();
         let id_length = head.as_ref().map_or(40, |head| head.commit.len());
         let mut entries = settle(&mut self.blobs, &top, lines, id_length).await?;
         inner(tree, &top, &mut entries, DEEPEST).await?;
         Ok(Look { head, entries })
+    }
+
+    /// What HEAD points at, by the commit that the status names: its tree is asked for when it is
+    /// another one than before.
+    async fn head_of(
+        &mut self,
+        commit: Option<&str>,
+        tree: &Tree,
+    ) -> Result<Option<Head>, GitError> {
+        let is_known = |head: &&Head| Some(head.commit.as_str()) == commit;
+        if let Some(head) = self.head.as_ref().filter(is_known) {
+            return Ok(Some(head.clone()));
+        }
+        self.head = self.repository.head(tree).await?;
+        Ok(self.head.clone())
     }
 
     /// An index of our own keeps what was found out about files and folders, so that the next look
@@ -176,8 +193,16 @@ async fn inner(
     Ok(())
 }
 
-const STATUS: &[&str] =
-    &["status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none"];
+const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "-z",
+    "--branch",
+    // How far others are would have the history walked.
+    "--no-ahead-behind",
+    "--no-renames",
+    "--ignore-submodules=none",
+];
 
 /// Repositories within repositories.
 const DEEPEST: usize = 4;

@@ -51,6 +51,13 @@ pub(super) fn read(output: &[u8]) -> Result<Vec<Line>, GitError> {
     Ok(lines)
 }
 
+/// The commit that was looked at; none where nothing has been committed yet.
+pub(super) fn commit(output: &[u8]) -> Option<&str> {
+    let lines = output.split(|byte| *byte == 0).take_while(|line| line.first() == Some(&b'#'));
+    let named = lines.filter_map(|line| line.strip_prefix(b"# branch.oid ")).next()?;
+    std::str::from_utf8(named).ok().filter(|name| *name != "(initial)")
+}
+
 /// `1 XY sub mH mI mW hH hI path`, with one field more before the path where it is renamed.
 fn tracked(line: &[u8], before_path: usize) -> Option<Line> {
     let fields: Vec<&[u8]> = line.splitn(before_path + 1, |byte| *byte == b' ').collect();
@@ -115,6 +122,8 @@ mod tests {
              ? loose\0? clone/\0"
         );
         let lines = read(output.as_bytes()).unwrap();
+        assert_eq!(commit(output.as_bytes()), Some(ID));
+        assert_eq!(commit(b"# branch.oid (initial)\0? # branch.oid x\0"), None);
         let paths: Vec<_> = lines.iter().map(|line| line.path.as_slice()).collect();
         let expected: [&[u8]; 8] =
             [b"a b\nc", b"new", b"gone", b"vendor/lib", b"to", b"both", b"loose", b"clone"];

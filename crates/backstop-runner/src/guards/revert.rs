@@ -7,9 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::Changed;
+use backstop_core::id::RunId;
+use backstop_store::RunFolder;
+
 use super::protected::{Kind, Protected};
+use super::{Changed, Violation};
 use crate::git::{GitError, Repository};
+use crate::keep;
 use crate::tree::Tree;
 
 /// What became of the files.
@@ -21,7 +25,61 @@ pub(crate) struct Reverted {
     pub(crate) left: Vec<String>,
 }
 
+/// What files are put back from, and where what they are now is kept.
+pub(crate) struct Sources<'a> {
+    pub(crate) run: RunId,
+    pub(crate) iteration: u64,
+    pub(crate) cwd: &'a Path,
+    pub(crate) folder: &'a RunFolder,
+    pub(crate) tree: &'a Tree,
+    /// With the commit at the beginning; none outside a repository.
+    pub(crate) repository: Option<(&'a Repository, Option<&'a str>)>,
+    pub(crate) protected: &'a Protected,
+}
+
+impl Sources<'_> {
+    /// Puts files back, once everything is kept. Gives the ref that keeps it, too.
+    ///
+    /// # Errors
+    /// It could not be kept, so nothing was put back.
+    pub(crate) async fn put_back(
+        &self,
+        violations: &[Violation],
+        spoilt: &[Vec<u8>],
+    ) -> Result<(Reverted, Option<String>), GitError> {
+        let Self { run, iteration, cwd, tree, .. } = *self;
+        let message = format!("{run}: before files were put back");
+        let kept = keep::keep_before_revert(cwd, run, iteration, &message, tree).await?;
+        let files: Vec<Changed> = violations.iter().map(|found| found.file.clone()).collect();
+        let mut all = match self.repository {
+            Some((repository, commit)) => {
+                let list = self.folder.path().join("put-back");
+                changed(repository, tree, commit, &files, &list).await
+            }
+            None => {
+                let mut left = Reverted::default();
+                let why = "there is no repository to put it back from";
+                files.iter().for_each(|file| left.leave(&file.path, why));
+                left
+            }
+        };
+        // Last, since a new file may stand where a protected folder was.
+        let last = protected(self.protected, spoilt, iteration).await;
+        all.files.extend(last.files);
+        all.left.extend(last.left);
+        Ok((all, kept))
+    }
+}
+
 impl Reverted {
+    /// What was put back and where what was there is kept, in words; none if nothing was.
+    pub(crate) fn told(&self, kept: Option<&str>) -> Option<String> {
+        let names: Vec<_> =
+            self.files.iter().map(|path| String::from_utf8_lossy(path)).take(MOST_NAMES).collect();
+        let place = kept.map(|name| format!("; kept as {name}")).unwrap_or_default();
+        (!names.is_empty()).then(|| format!("{}{place}", names.join(", ")))
+    }
+
     fn leave(&mut self, path: &[u8], why: impl std::fmt::Display) {
         self.left.push(format!("`{}`: {why}", String::from_utf8_lossy(path)));
     }
@@ -181,3 +239,5 @@ fn flat(path: &[u8]) -> PathBuf {
     let name: Vec<u8> = path.iter().map(|byte| if *byte == b'/' { b'%' } else { *byte }).collect();
     PathBuf::from(OsStr::from_bytes(&name))
 }
+
+const MOST_NAMES: usize = 100;

@@ -1,14 +1,16 @@
 //! Progress without git: a state of the files under the working directory not seen before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use backstop_core::event::{Progress, ProgressKind};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::seen::Seen;
@@ -29,7 +31,7 @@ pub(crate) struct FileStates {
 /// Files by their path, as they were last looked at.
 type Known = BTreeMap<PathBuf, FileState>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
     bytes: u64,
     modified: (i64, i64),
@@ -96,14 +98,7 @@ impl FileStates {
         if self.is_partial {
             return None;
         }
-        let paths = self.before.keys().chain(self.known.keys());
-        let is_changed = |path: &&PathBuf| match (self.before.get(*path), self.known.get(*path)) {
-            (Some(before), Some(now)) => !before.is_same(now),
-            _ => true,
-        };
-        let changed: BTreeSet<&PathBuf> = paths.filter(is_changed).collect();
-        let inside = |path: &PathBuf| path.strip_prefix(&self.root).unwrap_or(path).to_owned();
-        Some(changed.into_iter().map(inside).collect())
+        Some(changes(&self.root, &self.before, &self.known))
     }
 
     async fn look(&mut self, warnings: &mut Vec<String>) -> Option<String> {
@@ -120,6 +115,44 @@ impl FileStates {
         }
         Some(look.state)
     }
+}
+
+/// All files at one time, for another process to compare with.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KeptFiles(Vec<(Vec<u8>, FileState)>);
+
+impl KeptFiles {
+    /// Looks at all files; none where there are more than can be looked at. What has not changed
+    /// since the earlier look is not read again.
+    pub(crate) async fn look(root: &Path, earlier: Option<&Self>) -> Option<Self> {
+        let (root, known) = (root.to_owned(), earlier.map(Self::known).unwrap_or_default());
+        let looked = tokio::task::spawn_blocking(move || look(&root, &known, MOST_FILES));
+        let look = looked.await.ok().filter(|look| !look.is_partial)?;
+        let kept = |(path, state): (PathBuf, FileState)| (path.into_os_string().into_vec(), state);
+        Some(Self(look.known.into_iter().map(kept).collect()))
+    }
+
+    /// The files that are not what they were, as seen from the directory.
+    pub(crate) fn changed_since(&self, root: &Path, earlier: &Self) -> Vec<PathBuf> {
+        changes(root, &earlier.known(), &self.known())
+    }
+
+    fn known(&self) -> Known {
+        let known = |(path, state): &(Vec<u8>, FileState)| {
+            (PathBuf::from(OsString::from_vec(path.clone())), state.clone())
+        };
+        self.0.iter().map(known).collect()
+    }
+}
+
+fn changes(root: &Path, before: &Known, now: &Known) -> Vec<PathBuf> {
+    let is_changed = |path: &&PathBuf| match (before.get(*path), now.get(*path)) {
+        (Some(before), Some(now)) => !before.is_same(now),
+        _ => true,
+    };
+    let changed: BTreeSet<&PathBuf> = before.keys().chain(now.keys()).filter(is_changed).collect();
+    let inside = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_owned();
+    changed.into_iter().map(inside).collect()
 }
 
 fn look(root: &Path, known: &Known, most: usize) -> Look {

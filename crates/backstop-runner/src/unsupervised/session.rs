@@ -4,13 +4,14 @@
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, Halted, Note, Noted, Signal, SignalKind};
+use backstop_core::event::{Asked, Event, Halted, Note, Noted, Signal, SignalKind};
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
 use backstop_core::redact::Redactor;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
+use backstop_core::verdict::Verdict;
 use backstop_store::{
     Batch, HaltOrder, Run, RunUpdate, Snapshot, StoreError, StoredPolicy, Unsupervised, Writer,
 };
@@ -20,6 +21,7 @@ use super::{Outcome, UnsupervisedError};
 use crate::halt_order;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
+use crate::prompt::question_of;
 use crate::proof::Proof;
 use crate::secrets;
 use crate::socket::Answer;
@@ -145,6 +147,11 @@ impl Session {
     /// Ends the run with this decision.
     pub(super) fn halt(&mut self, decision: Decision) -> Decision {
         self.journal(&decision);
+        // Nobody waits for the answer here, so the run is held until there is one.
+        if decision.verdict == Verdict::Ask {
+            let question = question_of(&decision, self.engine.facts());
+            self.add(Event::new(Asked { question }));
+        }
         self.status = RunStatus::after(decision.verdict);
         self.add(Event::new(Halted {
             reason: decision.reason.clone(),

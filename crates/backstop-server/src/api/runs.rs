@@ -13,7 +13,7 @@ use backstop_core::state::RunStatus;
 use backstop_runner::launch::Launch;
 use backstop_runner::resolve::{ResolveError, resolve};
 use backstop_runner::unsupervised::{self, PinnedPolicy, UnsupervisedError};
-use backstop_runner::view::{self, Inside, Origin, Seen};
+use backstop_runner::view::{self, Inside, Listed, Origin, Seen};
 use backstop_store::{Home, PolicyScope, Run, RunFilter, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,11 +68,7 @@ pub(crate) async fn list(
     let next_cursor = found.last().filter(|_| more).map(|run| run.id.to_string());
     let (now, mut runs) = (service.now(), Vec::with_capacity(found.len()));
     for run in &found {
-        let (state, interrupted) = view::listed(&*service.store, run, now).await?;
-        let mut object = serde_json::json!(state);
-        if interrupted {
-            object["interrupted"] = true.into();
-        }
+        let mut object = Listed::look(&*service.store, run, now).await?.to_json();
         if with_origin {
             object["origin"] = serde_json::json!(Origin::from(run));
         }

@@ -13,6 +13,7 @@ use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_runner::report::{Phase, Reporter as _, Status};
 use backstop_runner::socket::Client;
+use backstop_runner::view::OpenQuestion;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::logs::{Tail, has_ended, iterations};
@@ -20,7 +21,7 @@ use super::look::Look;
 use crate::args::AttachArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{Human, short, shown_command};
+use crate::report::{Human, question_lines, short, shown_command};
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -74,6 +75,7 @@ struct Watch {
     /// The number of the last event that the engine has taken in.
     last_seq: u64,
     reporter: Human,
+    colour: bool,
     iteration: u64,
     output: Follow,
     filter: Harmless,
@@ -103,7 +105,8 @@ impl Watch {
             iteration: loaded.engine.facts().iterations() + 1,
             last_seq: loaded.last_seq,
             engine: loaded.engine,
-            reporter: Human::new(terminal.colours()),
+            reporter: Human::watching(run, terminal.colours()),
+            colour: terminal.colours(),
             output: reader.follow(last),
             filter: Harmless::default(),
             before: Some(Tail::new(LINES_BEFORE)),
@@ -115,9 +118,12 @@ impl Watch {
     async fn until_it_ends(&mut self, opened: &Opened) -> Result<Ending, Error> {
         // Listened to from the start: until then, the signal would end this process without a word.
         let mut interrupts = signal(SignalKind::interrupt())?;
+        let mut asked = self.reporter.asked(&self.engine);
         loop {
             let ended = has_ended(&*opened.store, self.run).await?;
             self.take_output()?;
+            // What was asked before anybody watched, below what was printed before.
+            self.screen.print(&std::mem::take(&mut asked))?;
             self.take_events()?;
             self.draw()?;
             if ended {
@@ -183,14 +189,17 @@ impl Watch {
         let Some(columns) = self.screen.columns() else { return Ok(()) };
         let now = self.engine.moment(wall_time());
         self.engine.decide(now);
-        let status = Status {
-            run: self.run,
-            engine: &self.engine,
-            now,
-            iteration: self.iteration,
-            phase: Phase::Running,
+        let question = OpenQuestion::of(&self.engine);
+        let phase = match &question {
+            Some(_) => Phase::Waiting { why: "for an answer".to_owned(), left: None },
+            None => Phase::Running,
         };
-        let block = self.reporter.block(&status, columns);
+        let status =
+            Status { run: self.run, engine: &self.engine, now, iteration: self.iteration, phase };
+        let asked =
+            question.map(|open| question_lines(&open, self.run, wall_time(), columns, self.colour));
+        let mut block: Vec<_> = asked.into_iter().flatten().collect();
+        block.extend(self.reporter.block(&status, columns));
         self.screen.draw(block)
     }
 }

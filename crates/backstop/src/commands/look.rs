@@ -6,7 +6,7 @@ use backstop_core::id::RunId;
 use backstop_core::state::RunState;
 use backstop_core::time::Timestamp;
 use backstop_runner::loading::Loaded;
-use backstop_runner::view::Seen;
+use backstop_runner::view::{OpenQuestion, Seen};
 use backstop_store::Run;
 
 use crate::error::Error;
@@ -22,6 +22,8 @@ pub struct Look {
     /// What the policy says now; for a halted run, what halted it where that still holds.
     pub decision: Decision,
     pub interrupted: bool,
+    /// What a person is asked now.
+    pub question: Option<OpenQuestion>,
     pub now: Timestamp,
     kept: Option<String>,
     verification: Option<String>,
@@ -42,8 +44,10 @@ impl Look {
 
     /// A run as it was seen. The end of its journal has more to say.
     pub fn of(seen: Seen) -> Self {
+        let question = seen.question();
         let Seen { run, loaded, state, decision, interrupted, now } = seen;
-        Self { run, loaded, state, decision, interrupted, now, kept: None, verification: None }
+        let (kept, verification) = (None, None);
+        Self { run, loaded, state, decision, interrupted, question, now, kept, verification }
     }
 
     /// After which event, and how many, the last words of the journal are looked for.
@@ -70,6 +74,7 @@ impl Look {
             state: &self.state,
             decision: (reason == self.decision.reason.as_deref()).then_some(&self.decision),
             engine: &self.loaded.engine,
+            question: self.question.as_ref().map(|question| (question, self.now)),
             kept: self.kept.as_deref(),
             verification: self.verification.as_deref(),
             interrupted: self.interrupted,

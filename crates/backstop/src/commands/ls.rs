@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
-use backstop_core::state::{RunState, RunStatus};
+use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
-use backstop_runner::view;
+use backstop_runner::view::Listed;
 use backstop_store::{Run, RunFilter};
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
@@ -14,7 +14,8 @@ use crate::args::{LsArguments, ShownStatus};
 use crate::error::Error;
 use crate::exit_code;
 use crate::report::{
-    age, appearance, columns, cut, dollars, duration, painted, short, shown_command,
+    age, appearance, columns, cut, dollars, duration, hanging, painted, short, shown_command,
+    ways_out,
 };
 use crate::sanitise::harmless;
 use crate::store::{Opened, here};
@@ -43,14 +44,11 @@ pub fn print(
     if !as_json {
         let width = terminal.columns();
         write!(terminal.out, "{}", table(rows, with_directory, width, now))?;
+        write!(terminal.out, "{}", questions(rows, now))?;
         return Ok(());
     }
     for row in rows {
-        let mut object = serde_json::json!(row.state);
-        if row.interrupted {
-            object["interrupted"] = true.into();
-        }
-        writeln!(terminal.out, "{object}")?;
+        writeln!(terminal.out, "{}", row.listed.to_json())?;
     }
     Ok(())
 }
@@ -58,8 +56,7 @@ pub fn print(
 /// A run as it is listed.
 #[derive(Debug)]
 pub struct Row {
-    pub state: RunState,
-    pub interrupted: bool,
+    pub listed: Listed,
     pub created_at: Timestamp,
     pub cwd: String,
     pub command: Vec<String>,
@@ -92,9 +89,9 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
 }
 
 fn row(opened: &Opened, run: Run, now: Timestamp) -> Result<Row, Error> {
-    let (state, interrupted) = opened.wait(view::listed(&*opened.store, &run, now))?;
+    let listed = opened.wait(Listed::look(&*opened.store, &run, now))?;
     let Run { created_at, cwd, command, .. } = run;
-    Ok(Row { state, interrupted, created_at, cwd, command })
+    Ok(Row { listed, created_at, cwd, command })
 }
 
 impl Row {
@@ -104,8 +101,8 @@ impl Row {
     }
 
     fn shown_status(&self) -> ShownStatus {
-        match self.state.run_status {
-            _ if self.interrupted => ShownStatus::Interrupted,
+        match self.listed.state.run_status {
+            _ if self.listed.interrupted => ShownStatus::Interrupted,
             RunStatus::Running => ShownStatus::Running,
             RunStatus::Paused => ShownStatus::Paused,
             RunStatus::Held => ShownStatus::Held,
@@ -115,15 +112,25 @@ impl Row {
         }
     }
 
+    /// The word for its status, and how it looks: one that waits for an answer has a question mark.
+    fn status(&self) -> (String, Style) {
+        let (_, word, style) = appearance(self.listed.state.run_status, self.listed.interrupted);
+        match self.listed.question {
+            Some(_) => (format!("{word} ?"), Style::new().bold().yellow()),
+            None => (word.to_owned(), style),
+        }
+    }
+
     fn cells(&self, now: Timestamp) -> [String; CELLS] {
-        let numbers = &self.state.statistics;
-        let reason = self.state.stop_reason.as_ref().map(|reason| harmless(&reason.code));
-        let (_, word, _) = appearance(self.state.run_status, self.interrupted);
+        let state = &self.listed.state;
+        let numbers = &state.statistics;
+        let reason = state.stop_reason.as_ref().map(|reason| harmless(&reason.code));
+        let (word, _) = self.status();
         [
-            short(self.state.run_id),
-            word.to_owned(),
+            short(state.run_id),
+            word.clone(),
             // What is completed has that for its reason, too.
-            reason.filter(|reason| reason != word).unwrap_or_default(),
+            reason.filter(|reason| *reason != word).unwrap_or_default(),
             numbers.iterations.to_string(),
             duration(std::time::Duration::from_millis(numbers.active_ms)),
             if numbers.cost_known { dollars(numbers.cost_usd) } else { "–".to_owned() },
@@ -165,11 +172,25 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
             true => format!("{}  {command}", harmless(&ending(&row.cwd, rest / 2))),
             false => command,
         };
-        let (_, word, style) = appearance(row.state.run_status, row.interrupted);
-        let word = columns(word, widths[1]);
+        let (word, style) = row.status();
+        let word = columns(&word, widths[1]);
         let coloured = painted(&word, style, true);
         text.push_str(&line(cells, &last).replacen(&word, &coloured, 1));
         text.push('\n');
+    }
+    text
+}
+
+/// What those runs ask that wait for an answer, and how to give it.
+fn questions(rows: &[Row], now: Timestamp) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let Some(question) = &row.listed.question else { continue };
+        let run = row.listed.state.run_id;
+        let lead = format!("{} ? ", short(run));
+        let asked = hanging(&lead, &harmless(&question.question));
+        let how = hanging(&" ".repeat(lead.width()), &ways_out(question, run, now));
+        text.push_str(&format!("\n{asked}{how}"));
     }
     text
 }

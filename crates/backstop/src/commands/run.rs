@@ -111,7 +111,12 @@ fn policy_of(
         flags: Some(flags),
         for_a_loop: true,
     };
-    let loaded = match (layers.load(), &document) {
+    let loaded = layers.load().and_then(|loaded| {
+        let unreadable = document.as_ref().map(|found| found.unreadable_reports(&loaded.policy));
+        let unreadable = unreadable.filter(|findings| !findings.is_empty());
+        unreadable.map_or(Ok(loaded), Err)
+    });
+    let loaded = match (loaded, &document) {
         (Ok(loaded), _) => loaded,
         (Err(findings), Some(document)) => {
             return Err(Error::Policy(document.refused(findings).render(colour)));

@@ -36,7 +36,9 @@ pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Err
             writeln!(terminal.out, "{:#}", RunState::pipeline_form(&look.state))?;
         }
         None if arguments.json => {
-            let object = view::object(&look.state, look.interrupted, &look.loaded, tests.as_ref());
+            let Look { state, interrupted, question, loaded, .. } = &look;
+            let object =
+                view::object(state, *interrupted, question.as_ref(), loaded, tests.as_ref());
             writeln!(terminal.out, "{object:#}")?;
         }
         None => {

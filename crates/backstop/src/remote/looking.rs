@@ -5,7 +5,7 @@ use std::io::Write as _;
 use backstop_core::event::Event;
 use backstop_core::state::RunState;
 use backstop_runner::clock::wall_time;
-use backstop_runner::view::{Inside, Origin};
+use backstop_runner::view::{self, Inside, OpenQuestion, Origin};
 use backstop_store::access::Scope;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -34,6 +34,8 @@ pub struct Listed {
     pub state: RunState,
     #[serde(default)]
     pub interrupted: bool,
+    #[serde(default)]
+    pub question: Option<OpenQuestion>,
     pub origin: Origin,
 }
 
@@ -47,8 +49,11 @@ pub fn ls(arguments: &LsArguments, server: &Server, terminal: &mut Terminal) -> 
     let mut rows = Vec::new();
     each_run(server, &query, |listed| {
         let row = Row {
-            state: listed.state,
-            interrupted: listed.interrupted,
+            listed: view::Listed {
+                state: listed.state,
+                interrupted: listed.interrupted,
+                question: listed.question,
+            },
             created_at: listed.origin.created_at,
             cwd: listed.origin.cwd,
             command: listed.origin.command,

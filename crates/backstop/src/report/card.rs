@@ -7,13 +7,16 @@ use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::state::{RunState, RunStatus};
+use backstop_core::time::Timestamp;
 use backstop_report::{NextCommand, Standing};
+use backstop_runner::view::OpenQuestion;
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::figures::{
     command_line, count, counted, dollars, duration, limit, painted, rounded, short,
 };
+use super::question::ways_out;
 use super::table::{WIDTH, columns, cut, hanging, wrapped};
 use crate::sanitise::harmless;
 
@@ -24,6 +27,8 @@ pub struct Card<'a> {
     /// What halted it, where it is at hand: it fills in the figures of the next commands.
     pub decision: Option<&'a Decision>,
     pub engine: &'a Engine,
+    /// What a person is asked, and when it was looked at.
+    pub question: Option<(&'a OpenQuestion, Timestamp)>,
     pub kept: Option<&'a str>,
     pub verification: Option<&'a str>,
     /// Its supervisor is gone and nobody halted it.
@@ -79,7 +84,8 @@ impl Card<'_> {
 
     fn figures(&self, colour: bool) -> String {
         let rows = [
-            ("asks", self.engine.facts().question().map(harmless)),
+            ("asks", self.question.map(|(question, _)| harmless(&question.question))),
+            ("", self.question.map(|(question, now)| ways_out(question, self.state.run_id, now))),
             ("ran", Some(self.ran())),
             ("spent", self.spent()),
             ("tests", self.tests()),
@@ -223,8 +229,11 @@ pub fn shown_command(command: &[String], columns: usize) -> String {
 }
 
 fn row(name: &str, text: &str, colour: bool) -> String {
-    // Styled after it was measured: what can't be seen has no width.
     let plain = hanging(&format!("{INDENT}{}", columns(name, ROW - INDENT.len())), text);
+    if name.is_empty() {
+        return plain;
+    }
+    // Styled after it was measured: what can't be seen has no width.
     plain.replacen(name, &painted(name, Style::new().dimmed(), colour), 1)
 }
 

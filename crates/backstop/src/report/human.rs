@@ -13,14 +13,15 @@ use backstop_core::policy::Policy;
 use backstop_core::state::{RunState, RunStatus, Statistics};
 use backstop_core::verdict::Verdict;
 use backstop_runner::report::{Ended, Remark, Reporter, Started, Status};
+use backstop_runner::view::OpenQuestion;
 use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::card::{Card, shown_command};
 use super::figures::{duration, is_limit, painted, wanted};
 use super::iteration::{Iteration, outcome, verified};
-use super::live;
 use super::table::{WIDTH, cut, hanging};
+use super::{live, question};
 use crate::sanitise::harmless;
 
 /// The report for people. Its lines fit 80 columns and read the same without colour.
@@ -50,6 +51,19 @@ impl Human {
             said: None,
             warned: Vec::new(),
         }
+    }
+
+    /// For a run that goes on already.
+    pub fn watching(run: RunId, colour: bool) -> Self {
+        Self { run: Some(run), ..Self::new(colour) }
+    }
+
+    /// What a person is asked now, and how to answer it.
+    pub fn asked(&self, engine: &Engine) -> String {
+        let (Some(run), Some(question)) = (self.run, OpenQuestion::of(engine)) else {
+            return String::new();
+        };
+        question::told(&question, run, engine.view().now.at, self.colour)
     }
 
     /// A line of backstop's own among the output of others.
@@ -145,7 +159,7 @@ impl Human {
         text
     }
 
-    fn noted(&self, noted: &Noted) -> String {
+    fn noted(&self, noted: &Noted, engine: &Engine) -> String {
         let words = match noted.what {
             // The header, the card and warnings tell of these.
             Note::Containment | Note::Kept | Note::Notified | Note::NotNotified => {
@@ -164,7 +178,9 @@ impl Human {
             Note::ClaimRefused => "not done yet:",
             Note::PolicyApplied => "another policy is in force:",
             Note::SetAside => "seen, and not asked again before the next iteration has ended:",
-            Note::Skipped => "skipped",
+            Note::TurnAsked => return self.asked(engine),
+            Note::LetGo => "let go:",
+            Note::Skipped => "skipped:",
             Note::Attended => "asking before each iteration:",
             Note::Withdrawn => "no answer is needed any more:",
             Note::GuardLifted => "guard lifted for this run:",
@@ -265,17 +281,8 @@ impl Reporter for Human {
                 let slept = duration(Duration::from_millis(suspended.ms));
                 self.line(&format!("everything stood still for {slept}, which does not count"))
             }
-            EventKind::Noted(noted) => self.noted(noted),
-            EventKind::Asked(asked) => {
-                let run = self.run.map(|run| run.to_string()).unwrap_or_default();
-                let how = format!(
-                    "answer with `backstop answer {run} continue`, `fix --note \"…\"` or `abort`"
-                );
-                let question = hanging("? ", &harmless(&asked.question));
-                painted(question.trim_end(), Style::new().yellow().bold(), self.colour)
-                    + "\n"
-                    + &hanging("  ", &how)
-            }
+            EventKind::Noted(noted) => self.noted(noted, engine),
+            EventKind::Asked(_) => self.asked(engine),
             EventKind::Answered(answered) => {
                 let note = answered.note.as_deref().map(|note| format!(": {note}"));
                 let answer = match answered.answer {
@@ -336,10 +343,14 @@ impl Reporter for Human {
     }
 
     fn halted(&mut self, end: &Ended<'_>) -> String {
+        // It waits for as long as it takes, now that nobody waits with it.
+        let question = OpenQuestion::of(end.engine).map(OpenQuestion::without_end);
+        let now = end.engine.view().now.at;
         let card = Card {
             state: end.state,
             decision: end.decision,
             engine: end.engine,
+            question: question.as_ref().map(|question| (question, now)),
             kept: end.kept,
             verification: end.verification,
             interrupted: false,

@@ -104,7 +104,7 @@ fn doing(phase: &Phase) -> Option<String> {
 }
 
 /// `4:31`, `1:02:03`.
-fn countdown(left: Duration) -> String {
+pub fn countdown(left: Duration) -> String {
     // Rounded up, so that nothing is still to come at 0:00.
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -384,6 +384,7 @@ fn an_interrupted_run_says_how_to_go_on() {
         state: &state,
         decision: None,
         engine: &told.engine,
+        question: None,
         kept: None,
         verification: None,
         interrupted: true,

@@ -27,6 +27,7 @@ fn a_run_that_claims_the_same_files_is_named() {
     let ended = run(&test, &[]).exits(5);
     assert_eq!(violated(&test), [("collision".to_owned(), vec![format!("src/** (run {name})")])]);
     assert!(ended.stderr.contains(&name), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`--force-parallel`"), "{}", ended.stderr);
     assert_eq!(test.state()["stop_reason"]["code"], "file_collision");
     // By force, both go on.
     run(&test, &["--force-parallel"]).exits(125);

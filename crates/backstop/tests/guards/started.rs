@@ -14,6 +14,7 @@ fn a_dirty_work_tree_is_no_place_to_start_from() {
         let file = if change.contains("loose") { "loose" } else { "docs/a.md" };
         violates(&test, "dirty", &[file]);
         assert!(ended.stderr.contains(file), "{}", ended.stderr);
+        assert!(ended.stderr.contains("`--allow-dirty`"), "{}", ended.stderr);
         assert!(!test.exists("ran"), "{change}");
         assert_eq!(test.state()["stop_reason"]["code"], "dirty_worktree");
         // The guard is for the start, and whoever resumes has seen it.

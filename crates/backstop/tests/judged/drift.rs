@@ -113,6 +113,8 @@ fn a_command_that_gives_no_score_is_no_zero() {
         let ended = test.run(["run", "--", "true"]).exits(125);
         let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(&format!("warning: the drift was not measured: {why}")), "{said}");
+        // Two iterations, and the same trouble in both.
+        assert_eq!(said.matches("the drift was not measured").count(), 1, "{said}");
         assert_eq!(scores(&test), Vec::<f64>::new());
     }
 }

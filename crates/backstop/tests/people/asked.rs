@@ -204,8 +204,64 @@ fn an_open_question_is_shown_with_how_to_answer_it() {
     let shown = test.run(["show", "latest"]).exits(0).stdout;
     assert!(shown.contains("asks") && shown.contains("no progress"), "{shown}");
     assert!(shown.contains("backstop answer "), "{shown}");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(" continue`, `fix --note \"…\"` or `abort`"), "{shown}");
+    assert!(shown.contains(" left, then it holds"), "{shown}");
     test.run(["answer", "latest", "continue"]).exits(0);
     running.ends().exits(125);
+}
+
+#[test]
+fn a_list_of_runs_says_which_of_them_waits_for_an_answer() {
+    let test = asking("");
+    let running = start(&test);
+    let listed = test.run(["ls"]).exits(0).stdout;
+    assert!(listed.contains("running ?"), "{listed}");
+    let words = listed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("no progress") && words.contains("answer with `backstop"), "{listed}");
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+    let json = || -> serde_json::Value {
+        serde_json::from_str(&test.run(["ls", "--json"]).exits(0).stdout).expect("one run")
+    };
+    let question = json()["question"].clone();
+    assert_eq!(question["answers"], serde_json::json!(["fix", "continue", "abort"]));
+    assert_eq!(question["on_timeout"], "hold");
+    assert!(question["until"].as_str() > question["asked_at"].as_str(), "{question}");
+    assert_eq!(test.state()["question"], question);
+    test.run(["answer", "latest", "continue"]).exits(0);
+    running.ends().exits(125);
+    assert!(json()["question"].is_null());
+    assert!(!test.run(["ls"]).exits(0).stdout.contains('?'));
+}
+
+#[test]
+fn a_held_run_waits_for_its_answer_without_end() {
+    let policy = ASKS.replace("[notify]\ncommand = \"true\"\n", "");
+    let test = Loop::new().file("p.toml", &policy).script("agent.sh", "true");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
+    let listed = test.run(["ls"]).exits(0).stdout;
+    assert!(listed.contains("held ?") && !listed.contains(" left"), "{listed}");
+    let question = test.state()["question"].clone();
+    assert!(question["until"].is_null() && question["question"].is_string(), "{question}");
+    test.run(["answer", "latest", "continue"]).exits(0);
+    assert!(!test.run(["ls"]).exits(0).stdout.contains('?'));
+}
+
+#[test]
+fn who_attaches_sees_what_was_asked_before() {
+    let test = asking("");
+    let running = start(&test);
+    let seen = test.work().join("seen");
+    let file = std::fs::File::create(&seen).expect("can be created");
+    let mut attached =
+        test.command(["attach", "latest"]).stdout(file).spawn().expect("the binary runs");
+    let read = || std::fs::read_to_string(&seen).unwrap_or_default();
+    wait_for("the question", || read().contains("? 2 iterations"));
+    wait_for("how to answer it", || read().contains("answer with `backstop answer "));
+    test.run(["answer", "latest", "continue"]).exits(0);
+    running.ends().exits(125);
+    let ended = attached.wait().expect("it can be waited for");
+    assert_eq!(ended.code(), Some(125), "{}", read());
 }
 
 #[test]

@@ -23,8 +23,40 @@ fn each_iteration_is_let_go_or_skipped() {
     running.ends().exits(125);
     assert_eq!(test.read("went"), "1\n3\n");
     assert_eq!(test.state()["facts"]["iterations"], 3);
-    assert!(test.journal().iter().any(|event| event["what"] == "skipped"));
+    let told = |what: &str| -> Vec<String> {
+        let notes = test.journal().into_iter().filter(|event| event["what"] == what);
+        notes.map(|note| note["detail"].as_str().expect("a text").to_owned()).collect()
+    };
+    let (let_go, skipped) = (told("let_go"), told("skipped"));
+    // Who let each of them go, and who did not, is on record.
+    let is_of = |told: &String, start: &str| told.starts_with(start) && told.len() > start.len();
+    assert!(let_go.len() == 2 && is_of(&let_go[0], "iteration 1, by "), "{let_go:?}");
+    assert!(is_of(&let_go[1], "iteration 3, by "), "{let_go:?}");
+    assert!(skipped.len() == 1 && is_of(&skipped[0], "iteration 2, by "), "{skipped:?}");
+    let report = test.run(["report", "latest"]).exits(0).stdout;
+    assert!(report.contains("Let go by a person: iteration 3, by "), "{report}");
     assert_eq!(test.state()["facts"]["errored"], 0);
+}
+
+#[test]
+fn who_looks_from_elsewhere_sees_that_it_waits() {
+    let (test, running) = attended("1");
+    wait_for("the prompt", || test.has("noted") && !open_question(&test).is_null());
+    let question = open_question(&test);
+    assert_eq!(question["question"], "Start iteration 1?");
+    assert_eq!(question["answers"], serde_json::json!(["go", "skip", "stop"]));
+    assert!(question["until"].is_null(), "it waits for as long as it takes: {question}");
+    let shown = test.run(["show", "latest"]).exits(0).stdout;
+    assert!(shown.contains("Start iteration 1?") && shown.contains(" go`, `skip`"), "{shown}");
+    answer(&test, "go");
+    running.ends().exits(125);
+    assert!(open_question(&test).is_null());
+}
+
+fn open_question(test: &Loop) -> serde_json::Value {
+    let listed = test.run(["ls", "--json"]).exits(0).stdout;
+    let run: serde_json::Value = serde_json::from_str(&listed).unwrap_or_default();
+    run["question"].clone()
 }
 
 #[test]

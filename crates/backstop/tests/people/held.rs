@@ -101,3 +101,25 @@ fn a_run_that_a_script_drives_goes_on_when_it_is_released() {
     test.run(["release", &run]).exits(0);
     unit("c", "approved").exits(0);
 }
+
+#[test]
+fn a_script_that_must_ask_is_held_until_somebody_answers() {
+    let policy = "[limits]\niterations = 9\n\
+                  [[rule]]\nwhen = { type = \"consecutive_fails\", count = 1 }\nthen = \"ask\"\n";
+    let test = Loop::new().file("p.toml", policy);
+    let run = test.run(["begin", "--policy", "p.toml"]).exits(0).stdout;
+    let run = run.trim();
+    let emit = |id: &str, status: &str| {
+        let words = ["emit", "--run", run, "unit", "--id", id, "--status", status];
+        test.run(words.into_iter().chain(["--attempts", "1"]))
+    };
+    emit("a", "failed").exits(41);
+    assert_eq!(test.state()["run_status"], "held");
+    let asked = test.events("asked");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(test.run(["ls"]).exits(0).stdout.contains("held ?"));
+    test.run(["answer", run, "continue"]).exits(0);
+    assert_eq!(test.state()["run_status"], "running");
+    emit("b", "approved").exits(0);
+    test.run(["answer", run, "continue"]).exits(65);
+}

@@ -20,6 +20,8 @@ pub enum Failure {
     Input(#[from] HookInputError),
     #[error("backstop: {0}")]
     Error(#[from] Error),
+    #[error("backstop: the guards could not be checked, so nobody knows what was done: {0}")]
+    Unguarded(String),
     /// It has said already where it was.
     #[error("backstop: internal error; the agent goes on unwatched")]
     Panicked,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use backstop_adapters::hook::{Act, Answer, HookEvent, targets};
+use backstop_adapters::hook::{Act, Answer, HookEvent, may_write_unnamed, targets};
 use backstop_core::event::{EventKind, IterationFinished, IterationStarted, Note, Noted};
 use backstop_core::policy::Policy;
 use backstop_core::state::RunStatus;
 use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
 use backstop_runner::clock::wall_time;
+use backstop_runner::guards::session::Checked;
 use backstop_runner::launch::Launch;
 use backstop_runner::loading;
 use backstop_runner::proof::Proof;
@@ -67,12 +68,14 @@ impl OwnRun<'_> {
             Some(_) => None,
             None => self.labelled()?,
         };
+        let goes_on = matches!(self.hook.input.source(), "resume" | "fork");
         let run = match known {
             Some(run) => run,
-            None => self.begin()?,
+            // A later run of the same session finds the work of the earlier one.
+            None => self.begin(session.notes.run.is_none() && !goes_on)?,
         };
         let is_new = session.notes.transcripts.is_empty();
-        if is_new && matches!(self.hook.input.source(), "resume" | "fork") {
+        if is_new && goes_on {
             transcripts::skip(self.hook, &mut session.notes);
         }
         let Notes { transcripts, model, .. } = std::mem::take(&mut session.notes);
@@ -98,7 +101,7 @@ impl OwnRun<'_> {
         Ok(found.into_iter().find(|run| run.status != RunStatus::Completed && !run.supervised))
     }
 
-    fn begin(&self) -> Result<Run, Failure> {
+    fn begin(&self, is_first: bool) -> Result<Run, Failure> {
         let hook = self.hook;
         let named = failure::named(hook.arguments.policy.as_deref(), &hook.cwd());
         let source = match input::policy(Some(&named)) {
@@ -117,8 +120,34 @@ impl OwnRun<'_> {
         let id = self.opened.wait(unsupervised::begin(store, home, &pinned, &launch))?;
         let run = self.opened.wait(store.run_fetch(id))?;
         let run = run.ok_or(backstop_store::StoreError::NoRun(id))?;
-        World::new(&self.opened, &run, &pinned.policy).first_look();
-        Ok(run)
+        let world = World::new(&self.opened, &run, &pinned.policy);
+        world.first_look();
+        let guards = world.guards();
+        let checked = guards.map(|guards| self.opened.wait(guards.begin(store, is_first)));
+        let checked = checked.unwrap_or_default();
+        if checked.events.is_empty() {
+            return Ok(run);
+        }
+        self.take_in(&run, checked.events, Proof::default())?;
+        if let Some(why) = checked.unchecked {
+            return Err(Failure::Unguarded(why));
+        }
+        let run = self.opened.wait(store.run_fetch(id))?;
+        Ok(run.ok_or(backstop_store::StoreError::NoRun(id))?)
+    }
+
+    /// What is left to check of a turn that was broken off; what is there then is none of the next
+    /// one's doing.
+    fn turn_guards(&self, run: &Run, notes: &Notes) -> Result<Checked, Failure> {
+        let policy = self.policy(run)?;
+        let world = World::new(&self.opened, run, &policy);
+        let Some(guards) = world.guards() else { return Ok(Checked::default()) };
+        let checked = match notes.turn_since {
+            Some(_) => self.opened.wait(guards.check(notes.iteration)),
+            None => Checked::default(),
+        };
+        self.opened.wait(guards.begin_turn()).map_err(Failure::Unguarded)?;
+        Ok(checked)
     }
 
     fn labels(&self) -> BTreeMap<String, String> {
@@ -147,14 +176,16 @@ impl OwnRun<'_> {
             return Ok(stored_halt(run).into());
         }
         let mut session = self.lock()?;
+        let checked = self.turn_guards(run, &session.notes)?;
         // A turn that a person broke off has no end of its own, and did not fail.
-        let mut events = self.turn_ended(&mut session.notes, 0);
+        let mut events = checked.events.clone();
+        events.extend(self.turn_ended(&mut session.notes, 0));
         events.extend(self.hook.input.events(self.hook.agent, &self.hook.moment()));
         events.extend(turn_started(&mut session.notes));
         (session.notes.sent_back, session.notes.acted) = (0, false);
         let outcome = self.take_in(run, events, Proof::default())?;
         self.save(&session)?;
-        Ok(answer_of(run, &outcome))
+        guarded(answer_of(run, &outcome), checked)
     }
 
     fn before_tool(&self, run: &Run) -> Result<Answer, Failure> {
@@ -183,15 +214,24 @@ impl OwnRun<'_> {
     fn report(&self, run: &Run) -> Result<Answer, Failure> {
         let (hook, event) = (self.hook, self.hook.event);
         let policy = self.policy(run)?;
+        let is_call = matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure);
+        // A look takes its time, so other hooks are not made to wait for it.
+        let checked = match is_call && !run.status.is_halted() && may_write_unnamed(hook.input) {
+            true => {
+                let iteration = self.place.peek().iteration;
+                World::new(&self.opened, run, &policy).check_guards(iteration)
+            }
+            false => Checked::default(),
+        };
         let mut session = self.lock()?;
         let mut events = Vec::new();
-        let is_call = matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure);
         if is_call || event == HookEvent::StopFailure {
             events.extend(turn_started(&mut session.notes));
             session.notes.acted |= is_call;
         }
         events.extend(hook.input.events(hook.agent, &hook.moment()));
         events.extend(transcripts::news(hook, &policy, &mut session.notes));
+        events.extend(checked.events.iter().cloned());
         if event == HookEvent::StopFailure {
             events.extend(self.turn_ended(&mut session.notes, 1));
         }
@@ -202,7 +242,7 @@ impl OwnRun<'_> {
         self.save(&session)?;
         match event {
             HookEvent::SubagentStop | HookEvent::StopFailure => Ok(Answer::default()),
-            _ => Ok(answer_of(run, &outcome)),
+            _ => guarded(answer_of(run, &outcome), checked),
         }
     }
 
@@ -210,6 +250,11 @@ impl OwnRun<'_> {
         let policy = self.policy(run)?;
         let mut session = self.lock()?;
         let mut events = transcripts::news(self.hook, &policy, &mut session.notes);
+        // A turn that the end of the session breaks off has no stop of its own.
+        if session.notes.turn_since.is_some() && !run.status.is_halted() {
+            let world = World::new(&self.opened, run, &policy);
+            events.extend(world.check_guards(session.notes.iteration).events);
+        }
         events.extend(self.turn_ended(&mut session.notes, 0));
         if !events.is_empty() {
             self.take_in(run, events, Proof::default())?;
@@ -285,6 +330,18 @@ fn answer_of(run: &Run, outcome: &Outcome) -> Answer {
     } else {
         Answer::default()
     }
+}
+
+/// The answer, with what the guards' user should know. A guard that can't be checked is not taken
+/// for one that holds.
+pub fn guarded(answer: Answer, checked: Checked) -> Result<Answer, Failure> {
+    if let Some(why) = checked.unchecked {
+        return Err(Failure::Unguarded(why));
+    }
+    let notices = answer.notice.iter().cloned().chain(checked.notices);
+    let notices: Vec<String> = notices.collect();
+    let notice = (!notices.is_empty()).then(|| notices.join("\n"));
+    Ok(Answer { notice, ..answer })
 }
 
 /// Why the run has just ended, or had ended before.

@@ -3,11 +3,12 @@
 use backstop_adapters::hook::{Act, Answer, markers, matches};
 use backstop_core::condition::Condition;
 use backstop_core::event::{
-    Event, EventKind, IterationFinished, Review, Verification, VerificationOutcome,
+    Event, EventKind, IterationFinished, Review, ReviewOutcome, Verification, VerificationOutcome,
 };
-use backstop_core::policy::Policy;
+use backstop_core::policy::{Policy, ReviewTime};
 use backstop_core::verdict::Verdict;
 use backstop_runner::clock::wall_time;
+use backstop_runner::guards::session::Checked;
 use backstop_runner::loading::{self, Loaded};
 use backstop_runner::proof::Proof;
 use backstop_runner::unsupervised::Outcome;
@@ -15,10 +16,10 @@ use backstop_store::Run;
 use serde_json::Value as Json;
 
 use super::failure::Failure;
-use super::own_run::{OwnRun, halt_of, turn_started};
+use super::own_run::{OwnRun, guarded, halt_of, turn_started};
 use super::session::Notes;
 use super::transcripts;
-use super::world::World;
+use super::world::{Reviewed, World};
 
 pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     let hook = own.hook;
@@ -29,18 +30,27 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     // Scripts and the verification take their time, so other hooks are not made to wait for them.
     let mut seen: Vec<EventKind> = Vec::new();
     let mut verification = None;
-    let mut review = None;
+    let mut reviewed = Reviewed::default();
+    let mut checked = Checked::default();
     if !is_over {
         let world = World::new(&own.opened, run, &policy);
+        let Notes { iteration, acted, .. } = own.place.peek();
+        checked = world.check_guards(iteration);
+        seen.extend(checked.events.iter().cloned());
         seen.extend(matches(&policy, message).into_iter().map(EventKind::from));
         seen.extend(markers(&policy, message).into_iter().map(EventKind::from));
         seen.extend(world.look());
         let settings = &policy.settings;
         let is_judged = settings.verify.is_some() || settings.review.is_some();
-        if is_judged && claims_completion(loaded, &seen) {
-            verification = world.verify();
-            let failed = verification.as_ref().is_some_and(|verification| !passed(verification));
-            review = if failed { None } else { world.review() };
+        let claims = is_judged && claims_completion(loaded, &seen);
+        if claims {
+            verification = world.verify(iteration);
+        }
+        let failed = verification.as_ref().is_some_and(|verification| !passed(verification));
+        // A turn in which nothing was done leaves nothing to review.
+        let is_due = claims || (acted && reviews_every_turn(&policy));
+        if is_due && !failed {
+            reviewed = world.review(iteration);
         }
     }
     let mut session = own.lock()?;
@@ -49,22 +59,27 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     events.extend(transcripts::news(hook, &policy, &mut session.notes));
     events.extend(seen.iter().cloned());
     events.extend(verification.clone().map(EventKind::from));
-    events.extend(review.clone().map(EventKind::from));
+    events.extend(reviewed.events());
     events.extend(own.turn_ended(&mut session.notes, 0));
     let proof = Proof {
         verification: verification.as_ref().map(|verification| verification.outcome),
-        review: review.as_ref().map(|review| review.outcome),
+        review: reviewed.review.as_ref().map(|review| review.outcome),
     };
     let outcome = own.take_in(run, events, proof)?;
     let answer = if outcome.state.run_status.is_halted() {
         // Another hook may want to keep the agent at it; this is the one answer that it can't undo.
         halt_of(run, &outcome).into()
     } else {
-        let missing = missing(&policy, &outcome, &seen, verification.as_ref(), review.as_ref());
+        let missing = missing(&policy, &outcome, &seen, verification.as_ref(), &reviewed);
         send_back(own, &policy, &mut session.notes, missing)
     };
     own.save(&session)?;
-    Ok(answer)
+    guarded(answer, checked)
+}
+
+fn reviews_every_turn(policy: &Policy) -> bool {
+    let settings = policy.settings.review.as_ref();
+    settings.is_some_and(|set| set.when.unwrap_or_default() == ReviewTime::Every)
 }
 
 /// Whether the policy would call the work done, if that were all it took.
@@ -113,8 +128,17 @@ fn missing(
     outcome: &Outcome,
     seen: &[EventKind],
     verification: Option<&Verification>,
-    review: Option<&Review>,
+    reviewed: &Reviewed,
 ) -> Option<String> {
+    if let Some(review) = reviewed.review.as_ref().filter(|review| !approves(review)) {
+        let words = match review.outcome {
+            ReviewOutcome::Rejected => "the review rejected it",
+            _ => "the review asks for changes",
+        };
+        let requests = review.requests.iter().flatten().map(|request| format!("\n- {request}"));
+        let requests: String = requests.collect();
+        return Some(format!("The work is not done yet: {words}:{requests}\n"));
+    }
     let progress = outcome.answer.get("progress").and_then(Json::as_array);
     let note = |index: usize| {
         let entries = progress?.iter();
@@ -133,16 +157,18 @@ fn missing(
     if waited_for.is_empty() {
         return None;
     }
-    if let Some(review) = review {
-        let requests = review.requests.iter().flatten().map(|request| format!("\n- {request}"));
-        let requests: String = requests.collect();
-        return Some(format!("The work is not done yet: the review asks for changes:{requests}\n"));
-    }
     if let Some(verification) = verification.filter(|verification| !passed(verification)) {
         let detail = verification.detail.as_deref().unwrap_or("it did not pass");
         return Some(format!("The work is not done yet: the verification failed: {detail}\n"));
     }
+    if let Some(why) = reviewed.unheard.first() {
+        return Some(format!("The work is not done yet: {why}\n"));
+    }
     Some(format!("The work is not done yet: {}.", waited_for.join("; or ")))
+}
+
+fn approves(review: &Review) -> bool {
+    review.outcome == ReviewOutcome::Approved
 }
 
 fn passed(verification: &Verification) -> bool {

@@ -1,12 +1,14 @@
 //! What a supervisor would look at between two iterations: files, scripts, task lists, the tree.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
 
 use backstop_adapters::review::Said;
-use backstop_core::event::{EventKind, Progress, ProgressKind, Review, Verification};
+use backstop_core::event::{EventKind, Note, Noted, Progress, ProgressKind, Review, Verification};
 use backstop_core::facts::Watch;
 use backstop_core::policy::Policy;
+use backstop_runner::guards::session::{Checked, SessionGuards};
 use backstop_runner::probe::Probes;
 use backstop_runner::progress::ProgressSources;
 use backstop_runner::review::{self, ReviewFile};
@@ -14,7 +16,27 @@ use backstop_runner::tree::Tree;
 use backstop_runner::verify;
 use backstop_store::Run;
 
+use crate::env_vars;
 use crate::store::Opened;
+
+/// What reviewers said.
+#[derive(Debug, Default)]
+pub struct Reviewed {
+    /// None where nobody said anything.
+    pub review: Option<Review>,
+    /// Who said nothing that could be understood, and why.
+    pub unheard: Vec<String>,
+}
+
+impl Reviewed {
+    /// What is journalled of it.
+    pub fn events(&self) -> impl Iterator<Item = EventKind> + '_ {
+        let unheard = self.unheard.iter().cloned();
+        let noted = unheard.map(|detail| Noted { what: Note::NotReviewed, detail });
+        let noted = noted.map(EventKind::from);
+        noted.chain(self.review.clone().map(EventKind::from))
+    }
+}
 
 /// The surroundings of a run.
 pub struct World<'a> {
@@ -52,26 +74,46 @@ impl<'a> World<'a> {
     }
 
     /// Runs the verification, if there is one.
-    pub fn verify(&self) -> Option<Verification> {
+    pub fn verify(&self, iteration: u64) -> Option<Verification> {
         let settings = self.policy.settings.verify.as_ref()?;
-        let tree = self.tree();
-        let verified =
-            verify::verify(settings, &tree, self.cwd(), &[], std::future::pending::<()>());
+        let (tree, environment) = (self.tree(), self.environment(iteration));
+        let never = std::future::pending::<()>();
+        let verified = verify::verify(settings, &tree, self.cwd(), &environment, never);
         self.opened.wait(verified).map(|verified| verified.verification)
     }
 
-    /// Has the work reviewed, if that is wanted; none where nobody says anything.
-    pub fn review(&self) -> Option<Review> {
-        let settings = self.policy.settings.review.as_ref()?;
-        let tree = self.tree();
+    /// Has the work reviewed, if that is wanted.
+    pub fn review(&self, iteration: u64) -> Reviewed {
+        let Some(settings) = &self.policy.settings.review else { return Reviewed::default() };
+        let (tree, environment) = (self.tree(), self.environment(iteration));
         let asked = settings.command.as_ref().and_then(|command| {
             let never = std::future::pending::<()>();
-            self.opened.wait(review::ask(command, settings, &tree, self.cwd(), &[], never))
+            self.opened.wait(review::ask(command, settings, &tree, self.cwd(), &environment, never))
         });
         let written = self.review_file().and_then(|file| file.look());
-        // What can't be understood is no review, and so no approval.
-        let said = [asked, written].into_iter().flatten().filter_map(Result::ok);
-        said.reduce(Said::and).map(Review::from)
+        let name = settings.file.as_ref().map_or("", |file| file.0.as_str());
+        let answers = [("the reviewer".to_owned(), asked), (format!("`{name}`"), written)];
+        let (mut said, mut unheard) = (Vec::new(), Vec::new());
+        for (who, answer) in answers {
+            match answer {
+                Some(Ok(words)) => said.push(words),
+                // What can't be understood is no review, and so no approval.
+                Some(Err(why)) => unheard.push(format!("{who} gave no review: {why}")),
+                None => {}
+            }
+        }
+        Reviewed { review: said.into_iter().reduce(Said::and).map(Review::from), unheard }
+    }
+
+    /// The guards of the session; none where nothing is guarded.
+    pub fn guards(&self) -> Option<SessionGuards<'a>> {
+        SessionGuards::new(self.policy, self.run, self.opened.home.run(self.run.id))
+    }
+
+    /// What the turn has changed by now, and whether it was allowed to.
+    pub fn check_guards(&self, iteration: u64) -> Checked {
+        let guards = self.guards();
+        guards.map(|guards| self.opened.wait(guards.check(iteration))).unwrap_or_default()
     }
 
     fn review_file(&self) -> Option<ReviewFile> {
@@ -103,6 +145,13 @@ impl<'a> World<'a> {
     fn reads_progress(&self) -> bool {
         self.policy.settings.progress.is_some()
             || self.policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
+    }
+
+    /// What those who judge find in their environment. A judge that is an agent with hooks of its
+    /// own belongs to this run by it, and is not judged in turn.
+    fn environment(&self, iteration: u64) -> Vec<(OsString, OsString)> {
+        let run = (env_vars::RUN_ID.into(), self.run.id.as_str().into());
+        vec![run, (env_vars::ITERATION.into(), iteration.to_string().into())]
     }
 
     /// What is started here ends with the hook, or by its own time limit.

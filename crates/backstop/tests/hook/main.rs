@@ -15,6 +15,10 @@ use backstop_store::{Home, Location, RunFilter};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
+mod guarded;
+mod reviewed;
+
+#[path = "../support/mod.rs"]
 mod support;
 
 use support::schema::violation;

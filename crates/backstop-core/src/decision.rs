@@ -1,5 +1,7 @@
 //! A decision and its grounds.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::reason::{NextStep, ReasonCode};
@@ -80,7 +82,7 @@ pub struct AlsoMet {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleProgress {
     pub rule: usize,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub progress: f64,
     pub met: bool,
     pub note: String,

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,6 +18,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::access::{Caller, Denied};
@@ -81,7 +82,7 @@ async fn admit(
     };
     let body = if route.takes_body() { whole(service, body).await? } else { body };
     let request = Request::from_parts(parts, body);
-    match timeout(service.limits.request_time, unless_it_panics(next.run(request))).await {
+    match within(service.limits.request_time, unless_it_panics(next.run(request))).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => Err(Problem::internal(&words(&*panic))),
         Err(_late) => Err(Problem::new(
@@ -145,7 +146,7 @@ async fn whole(service: &Service, body: Body) -> Result<Body, Problem> {
     if usize::try_from(announced).map_or(true, |length| length > limits.body_bytes) {
         return Err(too_large());
     }
-    match timeout(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await {
+    match within(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await {
         Ok(Ok(whole)) => Ok(Body::from(whole.to_bytes())),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),
@@ -154,6 +155,15 @@ async fn whole(service: &Service, body: Body) -> Result<Body, Problem> {
             "TIMED_OUT",
             "the body took too long to arrive",
         )),
+    }
+}
+
+/// Waits so long at most. What is ready at once, as most is, needs no timer.
+async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+        Poll::Ready(output) => Ok(output),
+        Poll::Pending => timeout(limit, future).await,
     }
 }
 

@@ -92,7 +92,10 @@ fn progress(engine: &Engine, rules: &[&Rule]) -> Vec<RuleProgress> {
         .filter(|(index, _, measure)| *index < written || measure.truth.is_met())
         .map(|(index, rule, measure)| RuleProgress {
             rule: index,
-            name: rule.name().to_owned(),
+            name: match &rule.name {
+                Some(name) => name.clone().into(),
+                None => rule.when.type_name().into(),
+            },
             progress: measure.progress,
             met: measure.truth.is_met(),
             note: note(engine, index),

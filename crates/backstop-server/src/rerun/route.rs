@@ -68,14 +68,12 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
 
 async fn answered(service: &Arc<Service>, question: Question) -> Response {
     let request_id = question.request_id.clone();
-    // On a task of its own, so that a client that goes away leaves no half-made decision.
-    let (deciding, asked) = (Arc::clone(service), question.clone());
-    let answer = tokio::spawn(async move { super::answer(&deciding, asked).await });
     // A store that is away is asked several times over. Who waits for a decision gets one before
-    // the guard gives the request up.
+    // the guard gives the request up. A decision that nobody waits for any more is either not made
+    // or on record.
+    let answer = super::answer(service, question.clone());
     let answer = match timeout(service.limits.request_time / 2, answer).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(bug)) => return echoing(&request_id, Problem::internal(&bug)),
+        Ok(answer) => answer,
         Err(_late) => super::held(service, &question, "the decision can't be recorded in time"),
     };
     count(service, &answer);

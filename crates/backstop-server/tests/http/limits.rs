@@ -99,9 +99,9 @@ fn more_requests_than_can_be_worked_on_are_refused() {
 }
 
 fn has_an_answer(stream: &TcpStream) -> bool {
-    stream.set_nonblocking(true).unwrap();
+    stream.set_nonblocking(true).expect("a stream");
     let has_one = stream.peek(&mut [0]).is_ok();
-    stream.set_nonblocking(false).unwrap();
+    stream.set_nonblocking(false).expect("a stream");
     has_one
 }
 

@@ -178,7 +178,13 @@ impl Facts {
                 self.reruns.last_changed_at = Some(now.at);
                 Watch::RERUN | self.success() | self.made_progress(now)
             }
-            EventKind::Progress(_) | EventKind::Suspended(_) => Watch::NONE,
+            EventKind::Progress(_) => Watch::NONE,
+            EventKind::Suspended(suspended) => {
+                // Nobody could answer meanwhile: that time is not taken from the question's.
+                let slept = Duration::from_millis(suspended.ms);
+                self.asked_at = self.asked_at.map(|asked| asked.plus(slept).min(now.at));
+                Watch::NONE
+            }
             EventKind::Tasks(tasks) => {
                 // What was done before anybody looked is nothing new.
                 let done_before = self.tasks.as_ref().map_or(tasks.done, |tasks| tasks.done);

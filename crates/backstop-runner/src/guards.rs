@@ -6,18 +6,22 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use backstop_core::event::{Guard, GuardKind};
 use backstop_core::glob::Glob;
 use backstop_core::policy::GuardSettings;
+use backstop_store::RunFolder;
 
 use crate::git::changes::Change;
 use crate::progress::{ProgressSources, Witness};
 
+pub(crate) mod beginning;
 pub(crate) mod claims;
 pub(crate) mod protected;
 pub(crate) mod revert;
 pub mod session;
+pub(crate) mod standing;
 mod walk;
 
 use protected::Protected;
@@ -89,7 +93,7 @@ pub(crate) async fn changed(progress: &ProgressSources) -> Result<Vec<Changed>, 
         }
         Some(Witness::Files(files)) => {
             let paths = files.changes().ok_or("there are too many files outside a repository")?;
-            let seen = |path: std::path::PathBuf| Changed {
+            let seen = |path: PathBuf| Changed {
                 path: path.as_os_str().as_bytes().to_vec(),
                 change: None,
             };
@@ -113,6 +117,11 @@ pub(crate) fn out_of_scope(settings: &GuardSettings, changed: Vec<Changed>) -> V
         Some(Violation { kind, file })
     };
     changed.into_iter().filter_map(violation).collect()
+}
+
+/// Where a look from outside the loop remembers which files need not be read again.
+pub(crate) fn remembered(folder: &RunFolder) -> PathBuf {
+    folder.seen_trees().with_extension("git")
 }
 
 /// What may not be changed, because it judges the work.

@@ -44,7 +44,7 @@ pub async fn keep_before_revert(
 ) -> Result<Option<String>, GitError> {
     let Some(repository) = Repository::find(cwd, tree).await? else { return Ok(None) };
     let mut bench = Workbench::for_keeping(&repository, run.as_str());
-    let reference = format!("{}-reverted", reference(run, iteration));
+    let reference = reference_before_revert(run, iteration);
     let kept = keep_in(&repository, &mut bench, &reference, message, tree).await;
     bench.tidy().await;
     kept
@@ -53,6 +53,11 @@ pub async fn keep_before_revert(
 /// The ref under which an iteration's work is kept.
 pub fn reference(run: RunId, iteration: u64) -> String {
     format!("refs/backstop/{run}/{iteration}")
+}
+
+/// The ref under which it is kept before files are put back.
+pub fn reference_before_revert(run: RunId, iteration: u64) -> String {
+    format!("{}-reverted", reference(run, iteration))
 }
 
 /// The refs under which work of a run is kept; none outside a repository.

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use backstop_core::event::{EventKind, Progress, ProgressKind, Tests};
 use backstop_core::policy::ProgressSettings;
 
-use crate::git::look::Look;
 use crate::git::{GitError, Repository};
 use crate::tree::Tree;
 
@@ -154,13 +153,6 @@ impl ProgressSources {
     pub(crate) fn witness(&self) -> Option<Witness<'_>> {
         let files = || self.files.as_ref().map(Witness::Files);
         self.git.as_ref().map(Witness::Git).or_else(files)
-    }
-
-    /// Compares what is there now with a beginning that an earlier supervisor saw.
-    pub(crate) async fn measure_from(&mut self, beginning: Look) {
-        if let Some(git) = &mut self.git {
-            git.measure_from(beginning, &self.tree).await;
-        }
     }
 
     pub(crate) fn tree(&self) -> &Tree {

@@ -7,7 +7,7 @@ use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed, Suspended};
-use backstop_core::policy::Unmetered;
+use backstop_core::policy::{Lifted, Policy, Unmetered};
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::{Moment, millis};
@@ -31,6 +31,8 @@ pub struct Wishes {
     pub raises: Vec<String>,
     /// What to do about limits that nobody measures, if not what the policy says.
     pub unmetered: Option<Unmetered>,
+    /// Guards that are lifted from here on.
+    pub lifted: Lifted,
     pub by: String,
     pub note: Option<String>,
     pub auto_resume: Option<u32>,
@@ -120,6 +122,9 @@ pub async fn take_over(
     }
     if let Some(unmetered) = wishes.unmetered {
         journal.set_unmetered(&**store, unmetered, &wishes.by).await?;
+    }
+    if !journal.lift(&**store, wishes.lifted, &wishes.by).await? {
+        notes.push("the policy has no such guard, so there is none to lift".to_owned());
     }
     for event in changes(&run, wishes, &journal.engine)? {
         journal.take(event);
@@ -279,6 +284,38 @@ impl Taking {
             Unmetered::Allow => "unmetered limits are allowed",
             Unmetered::Hold => "unmetered limits hold",
         };
+        self.put_in_place(store, policy, words, by).await
+    }
+
+    /// Lifts guards for the rest of the run. False where there is none to lift.
+    async fn lift(
+        &mut self,
+        store: &dyn Store,
+        lifted: Lifted,
+        by: &str,
+    ) -> Result<bool, StoreError> {
+        if lifted == Lifted::default() {
+            return Ok(true);
+        }
+        let policy = self.engine.policy().with_lifted_guards(lifted);
+        if policy == *self.engine.policy() {
+            return Ok(false);
+        }
+        for what in lifted.in_words() {
+            self.take(Noted { what: Note::GuardLifted, detail: what.to_owned() });
+        }
+        self.put_in_place(store, policy, "guards are lifted", by).await?;
+        Ok(true)
+    }
+
+    /// From here on the run follows a policy that differs from its own in what the words say.
+    async fn put_in_place(
+        &mut self,
+        store: &dyn Store,
+        policy: Policy,
+        words: &str,
+        by: &str,
+    ) -> Result<(), StoreError> {
         let name = policy_name(store, self.engine.policy_hash()).await?;
         let pinned = PinnedPolicy {
             policy,

@@ -333,13 +333,29 @@ pub async fn release(
     by: String,
     why: Option<String>,
 ) -> Result<Outcome, UnsupervisedError> {
-    write(store, home, run, move |session| {
+    let is_guarded = is_halted_by_guard(store, run).await?;
+    let released = write(store, home, run, move |session| {
         session.refuse_if_not_held()?;
         session.add(Event::new(Released { by: Some(by), why }));
         session.let_go();
         Ok(session.decision())
     })
-    .await
+    .await?;
+    if is_guarded {
+        home.run(run).forget_iteration_beginning();
+    }
+    Ok(released)
+}
+
+/// Whether a supervised run was halted by its guards: who answers or releases it has seen what
+/// changed, and lets it stay.
+async fn is_halted_by_guard(store: &dyn Store, run: RunId) -> Result<bool, StoreError> {
+    let Some(run) = store.run_fetch(run).await?.filter(|run| run.supervised) else {
+        return Ok(false);
+    };
+    let state = serde_json::from_value::<RunState>(run.state);
+    let reason = state.ok().and_then(|state| state.stop_reason);
+    Ok(reason.is_some_and(|reason| reason.condition.as_deref() == Some("guard_violated")))
 }
 
 /// Answers the question that a held run has put.
@@ -351,7 +367,8 @@ pub async fn answer(
     note: Option<String>,
     by: String,
 ) -> Result<Outcome, UnsupervisedError> {
-    write(store, home, run, move |session| {
+    let is_guarded = is_halted_by_guard(store, run).await?;
+    let answered = write(store, home, run, move |session| {
         let question = session.question().ok_or(UnsupervisedError::NoQuestion { run })?;
         session.add(Event::new(Answered { question, answer, note, by: Some(by) }));
         if answer != PersonsAnswer::Abort {
@@ -365,7 +382,11 @@ pub async fn answer(
         let stop = of_reason(grounds, Verdict::Stop, ReasonCode::UserAborted, message);
         Ok(session.halt(Decision { rule, ..stop }))
     })
-    .await
+    .await?;
+    if is_guarded && answer != PersonsAnswer::Abort {
+        home.run(run).forget_iteration_beginning();
+    }
+    Ok(answered)
 }
 
 /// Raises limits of a run that nobody supervises now, halted or not.

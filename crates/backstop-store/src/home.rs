@@ -113,6 +113,11 @@ impl RunFolder {
         self.path.join("iteration-beginning")
     }
 
+    /// Nobody has to compare with it any more. There is none where nothing is guarded.
+    pub fn forget_iteration_beginning(&self) {
+        let _none = fs::remove_file(self.iteration_beginning());
+    }
+
     /// What became of every test of the run.
     pub fn test_history(&self) -> PathBuf {
         self.path.join("tests.json")

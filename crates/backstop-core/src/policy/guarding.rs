@@ -27,6 +27,19 @@ pub struct Lifted {
     pub collisions: bool,
 }
 
+impl Lifted {
+    /// What whoever lifted them allows.
+    pub fn in_words(self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.dirty, "the work tree may be dirty (--allow-dirty)"),
+            (self.lockfiles, "lock files may change (--allow-lockfiles)"),
+            (self.collisions, "other runs may claim the same files (--force-parallel)"),
+        ]
+        .into_iter()
+        .filter_map(|(is_lifted, what)| is_lifted.then_some(what))
+    }
+}
+
 impl GuardSettings {
     /// The guard that a change of this file would violate. The path is from the working directory,
     /// with `/` between its parts; what lies outside of it begins with `..`.

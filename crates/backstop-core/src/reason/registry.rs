@@ -94,11 +94,12 @@ reasons! {
         next_step: FixRequired,
         summary: "Files outside the allowed scope, or protected files, were changed.",
         diagnosis: "The run touched what its guards do not allow: {detail|see the report for the \
-            files}. Undo the change, or widen `[guards] allow` and narrow `[guards] deny` or \
-            `[guards] protect` if the change is right.",
+            files}. Undo the change and resume: the files are looked at again before anything runs. \
+            If the change is right, widen `[guards] allow` and narrow `[guards] deny` or `[guards] \
+            protect`, and give the run that policy.",
         next_commands: [
             "backstop doctor {run}",
-            "backstop policy explain",
+            "backstop policy apply {run}",
             "backstop resume {run}",
         ],
         since: "0.1.0",
@@ -113,9 +114,13 @@ reasons! {
         next_step: FixRequired,
         summary: "A dependency lock file was changed while the policy denies it.",
         diagnosis: "The dependency lock changed: {detail|see the report for the file}. Restore \
-            the file, or allow it with `--allow-lockfiles` or `[guards] lockfiles = \"allow\"` if \
-            the new dependencies are wanted.",
-        next_commands: ["backstop doctor {run}", "backstop resume {run}"],
+            the file and resume, or resume with `--allow-lockfiles` (for good: `[guards] lockfiles = \
+            \"allow\"`) if the new dependencies are wanted.",
+        next_commands: [
+            "backstop doctor {run}",
+            "backstop resume {run}",
+            "backstop resume {run} --allow-lockfiles",
+        ],
         since: "0.1.0",
     }
     DirtyWorktree {
@@ -144,9 +149,13 @@ reasons! {
         next_step: Wait,
         summary: "Another active run works on the same files.",
         diagnosis: "Two runs would write the same files: {detail|the report names them}. Wait for \
-            the other run to end, start with `--force-parallel` if they may share (for good: \
+            the other run to end, go on with `--force-parallel` if they may share (for good: \
             `[guards] collisions = \"allow\"`), or give each run its own `[guards] allow`.",
-        next_commands: ["backstop show {run}", "backstop resume {run}"],
+        next_commands: [
+            "backstop show {run}",
+            "backstop resume {run}",
+            "backstop resume {run} --force-parallel",
+        ],
         since: "0.1.0",
     }
     VerificationFailed {

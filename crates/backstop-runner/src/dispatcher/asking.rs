@@ -60,7 +60,10 @@ impl Dispatcher {
         };
         self.said = None;
         let rule = decision.rule.as_ref().map(|rule| rule.index);
-        self.ask(Matter::Question, question, rule, Some(self.answer_timeout()));
+        let asked_at = self.engine.facts().asked_at();
+        let waited = asked_at.map_or(Duration::ZERO, |asked| self.clock.now().at.since(asked));
+        let within = self.answer_timeout().saturating_sub(waited);
+        self.ask(Matter::Question, question, rule, Some(within));
     }
 
     pub(super) fn ask(
@@ -153,6 +156,7 @@ impl Dispatcher {
         if answer == Answer::Abort {
             self.ordered = self.ordered.max(Some(Order::Kill));
         } else {
+            self.let_changes_stay(rule);
             self.set_aside(rule);
         }
         Reply::done(Some(seq))

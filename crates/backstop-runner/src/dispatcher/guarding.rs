@@ -10,11 +10,13 @@ use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
 
 use super::{Dispatcher, RunError, halt};
-use crate::git::look::Look;
+use crate::guards::beginning::{Beginning, Place};
 use crate::guards::claims::{self, Claims};
 use crate::guards::protected::Protected;
 use crate::guards::revert::Sources;
+use crate::guards::standing::Standing;
 use crate::guards::{self, Violation, protected_files, protected_globs};
+use crate::keep;
 use crate::launch::Launch;
 use crate::progress::{ProgressSources, Witness};
 use crate::report::Remark;
@@ -68,7 +70,7 @@ impl Dispatcher {
             }
         }
         if settings.watches_changes() {
-            self.check_interrupted(&settings).await?;
+            self.check_what_stands(&settings).await?;
         }
         let changed = self.spoilt_files(&settings).await?;
         self.take_all(guards::events(protected_files(&changed)));
@@ -78,51 +80,63 @@ impl Dispatcher {
     /// Keeps what an iteration begins with. Should nobody see its end, whoever goes on with the run
     /// compares with it.
     pub(super) fn keep_beginning(&mut self) {
-        let Some(Witness::Git(git)) = self.progress.witness().filter(|_| self.guards_changes())
-        else {
+        if !self.guards_changes() {
             return;
-        };
-        let Ok(Some(look)) = git.last_look() else { return };
-        let path = self.folder.iteration_beginning();
-        let kept = serde_json::to_vec(look).map_err(io::Error::other);
-        if let Err(error) = kept.and_then(|bytes| self.folder.write_whole(&path, &bytes)) {
+        }
+        let Some(beginning) = Beginning::last_seen(&self.progress) else { return };
+        if let Err(error) = Standing::new(beginning).keep(&self.folder) {
             self.unguarded(format!("what the iteration begins with can't be kept: {error}"));
         }
     }
 
-    /// What an iteration changed whose end nobody saw.
-    async fn check_interrupted(&mut self, settings: &GuardSettings) -> Result<(), RunError> {
-        let Ok(bytes) = std::fs::read(self.folder.iteration_beginning()) else { return Ok(()) };
-        let changed = match serde_json::from_slice::<Look>(&bytes) {
-            Ok(beginning) => {
-                let look = async |progress: &mut ProgressSources| {
-                    progress.measure_from(beginning).await;
-                    guards::changed(progress).await
-                };
-                let Some(changed) = self.with_progress(look).await? else {
-                    // What it began with stays, for whoever goes on with the run.
-                    self.guard_check_was_cut_short();
-                    return Ok(());
-                };
-                changed
+    /// What an iteration changed whose end nobody saw, or that halted the run because of it: a
+    /// resumption alone does not put files right.
+    async fn check_what_stands(&mut self, settings: &GuardSettings) -> Result<(), RunError> {
+        let mut standing = match Standing::read(&self.folder) {
+            Ok(Some(standing)) => standing,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                self.folder.forget_iteration_beginning();
+                self.unguarded(format!("what the iteration began with can't be read: {error}"));
+                return Ok(());
             }
-            Err(error) => Err(format!("what the iteration began with can't be read: {error}")),
         };
-        match changed {
-            Ok(changed) => {
-                let violations = guards::out_of_scope(settings, changed);
+        let (launch, tree) = (self.launch.clone(), self.tree.clone());
+        let remembered = guards::remembered(&self.folder);
+        let place = Place { cwd: &launch.cwd, tree: &tree, remembered: &remembered };
+        match self.look_beside(standing.violations(place, settings)).await? {
+            // What it began with stays, for whoever goes on with the run.
+            None => self.guard_check_was_cut_short(),
+            Some(Ok(violations)) => {
+                self.keep_standing(&mut standing, &violations);
                 let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
                 self.take_all(guards::events(files));
             }
-            Err(why) => self.unguarded(format!("what changed: {why}")),
+            Some(Err(why)) => {
+                self.folder.forget_iteration_beginning();
+                self.unguarded(format!("what changed: {why}"));
+            }
         }
-        self.forget_beginning();
         Ok(())
     }
 
-    fn forget_beginning(&self) {
-        // There is none where nothing is guarded.
-        let _none = std::fs::remove_file(self.folder.iteration_beginning());
+    /// Where files stay that must not, whoever resumes the run looks at them again.
+    fn keep_standing(&mut self, standing: &mut Standing, violations: &[Violation]) {
+        if violations.is_empty() {
+            return self.folder.forget_iteration_beginning();
+        }
+        standing.narrow(violations);
+        if let Err(error) = standing.keep(&self.folder) {
+            self.unguarded(format!("what violates a guard can't be kept: {error}"));
+        }
+    }
+
+    /// A person has seen what a guard's rule fired for, and lets the run go on as it is.
+    pub(super) fn let_changes_stay(&self, rule: Option<usize>) {
+        let rule = rule.and_then(|index| self.engine.policy().all_rules().nth(index));
+        if rule.is_some_and(|rule| matches!(rule.when, Condition::GuardViolated(_))) {
+            self.folder.forget_iteration_beginning();
+        }
     }
 
     /// After an iteration: what it changed, and whether it was allowed to.
@@ -133,7 +147,7 @@ impl Dispatcher {
         self.guards.begin_check();
         self.guards.has_reverted = false;
         let Some(settings) = self.guard_settings() else {
-            self.forget_beginning();
+            self.folder.forget_iteration_beginning();
             return Ok(());
         };
         let mut violations = Vec::new();
@@ -145,11 +159,15 @@ impl Dispatcher {
                 // What the iteration began with stays, for whoever goes on with the run.
                 None => self.guard_check_was_cut_short(),
                 Some(Ok(changed)) => {
-                    self.forget_beginning();
                     violations = guards::out_of_scope(&settings, changed);
+                    match Standing::read(&self.folder) {
+                        Ok(Some(mut standing)) => self.keep_standing(&mut standing, &violations),
+                        Ok(None) => {}
+                        Err(error) => self.unguarded(format!("what it began with: {error}")),
+                    }
                 }
                 Some(Err(why)) => {
-                    self.forget_beginning();
+                    self.folder.forget_iteration_beginning();
                     let why = self.guards.blind.clone().unwrap_or(why);
                     self.unguarded(format!("what changed: {why}"));
                 }
@@ -219,13 +237,7 @@ impl Dispatcher {
     }
 
     fn note_lifted(&mut self) {
-        let Lifted { dirty, lockfiles, collisions } = self.launch.lifted;
-        let lifted = [
-            (dirty, "the work tree may be dirty (--allow-dirty)"),
-            (lockfiles, "lock files may change (--allow-lockfiles)"),
-            (collisions, "other runs may claim the same files (--force-parallel)"),
-        ];
-        for (_, what) in lifted.into_iter().filter(|(is_lifted, _)| *is_lifted) {
+        for what in self.launch.lifted.in_words() {
             self.note(Note::GuardLifted, what);
         }
     }
@@ -354,23 +366,24 @@ impl Dispatcher {
         let (run, tree, folder) = (self.run, self.tree.clone(), self.folder.clone());
         let cwd = self.launch.cwd.clone();
         let protected = self.take_protected();
-        let put_back = async |progress: &mut ProgressSources| {
-            let repository = match progress.witness() {
-                Some(Witness::Git(git)) => Some((git.repository(), git.commit_before())),
-                _ => None,
-            };
-            let sources = Sources {
-                run,
-                iteration: number,
-                cwd: &cwd,
-                folder: &folder,
-                tree: &tree,
-                repository,
-                protected: &protected,
-            };
-            sources.put_back(violations, spoilt).await
+        // Kept and put back go together: a run that is to stop waits for both.
+        let away = ProgressSources::away(tree.clone());
+        let progress = std::mem::replace(&mut self.progress, away);
+        let repository = match progress.witness() {
+            Some(Witness::Git(git)) => Some((git.repository(), git.commit_before())),
+            _ => None,
         };
-        let done = self.with_progress(put_back).await;
+        let sources = Sources {
+            run,
+            iteration: number,
+            cwd: &cwd,
+            folder: &folder,
+            tree: &tree,
+            repository,
+            protected: &protected,
+        };
+        let done = self.keep_beside(sources.put_back(violations, spoilt)).await;
+        self.put_back_progress(progress);
         self.guards.protected = protected;
         let (reverted, kept) = match done? {
             Some(Ok(done)) => done,
@@ -380,8 +393,12 @@ impl Dispatcher {
                 return Ok(());
             }
             None => {
-                let text = "not everything was put back, since the run was to end";
-                self.remark(&Remark::Warning(text.to_owned()));
+                // Nobody knows how far it came, so what is there now is looked at afresh.
+                self.guards.has_reverted = true;
+                let kept = keep::reference_before_revert(run, number);
+                let told = format!("cut short, since the run was to end; see {kept}");
+                self.remark(&Remark::Warning(format!("putting files back was {told}")));
+                self.note(Note::Reverted, told);
                 return Ok(());
             }
         };

@@ -59,6 +59,7 @@ impl Dispatcher {
         self.is_held = false;
         let why = Some(why).filter(|why| !why.is_empty());
         let seq = self.take(Released { by: Some(by), why });
+        self.let_changes_stay(self.held_by);
         self.set_aside(self.held_by);
         Reply::done(Some(seq))
     }

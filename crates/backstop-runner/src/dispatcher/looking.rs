@@ -102,15 +102,19 @@ impl Dispatcher {
         let away = ProgressSources::away(self.tree.clone());
         let mut progress = std::mem::replace(&mut self.progress, away);
         let looked = self.look_beside(look(&mut progress)).await;
+        self.put_back_progress(progress);
+        looked
+    }
+
+    /// Those who know what progress is are here again. What tests said meanwhile is compared now.
+    pub(super) fn put_back_progress(&mut self, progress: ProgressSources) {
         let away = std::mem::replace(&mut self.progress, progress);
-        // What tests said meanwhile is compared now.
         for tests in away.untold_tests() {
             if let Some(made) = self.progress.tests(&tests) {
                 self.take(made);
             }
         }
         self.warn_of(|run| run.progress.warnings());
-        looked
     }
 
     /// Finds out what there is to look at, if that is not known for the policy in force.

@@ -11,14 +11,12 @@ use backstop_core::policy::{GuardSettings, Policy};
 use backstop_store::{Run, RunFolder, Store};
 use serde::{Deserialize, Serialize};
 
+use super::beginning::{Beginning, Now, Place};
 use super::claims::{self, Claims};
 use super::protected::Protected;
 use super::revert::Sources;
-use super::{Changed, Violation, events, out_of_scope, protected_files, protected_globs};
+use super::{Violation, events, out_of_scope, protected_files, protected_globs, remembered};
 use crate::git::Repository;
-use crate::git::changes::changes;
-use crate::git::look::{Look, Looking};
-use crate::progress::file_states::KeptFiles;
 use crate::tree::Tree;
 
 /// The guards of one session.
@@ -47,21 +45,6 @@ struct Kept {
     beginning: Beginning,
     /// Violations that are in the journal already.
     told: Vec<(GuardKind, Vec<u8>)>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-enum Beginning {
-    Git(Look),
-    /// Outside a repository.
-    Files(KeptFiles),
-    /// No guard asks what changes.
-    Unwatched,
-}
-
-/// The files as they are now.
-struct Now {
-    beginning: Beginning,
-    repository: Option<Repository>,
 }
 
 impl<'a> SessionGuards<'a> {
@@ -181,27 +164,18 @@ impl<'a> SessionGuards<'a> {
     }
 
     async fn turn_begins(&self) -> Result<Now, String> {
-        let now = self.look(None).await?;
+        let now = self.look().await?;
         let kept = Kept { beginning: now.beginning, told: Vec::new() };
         let written = self.write(&kept);
         written.map_err(|error| format!("what the turn begins with can't be kept: {error}"))?;
         Ok(Now { beginning: kept.beginning, repository: now.repository })
     }
 
-    async fn look(&self, earlier: Option<&KeptFiles>) -> Result<Now, String> {
+    async fn look(&self) -> Result<Now, String> {
         if !self.settings.watches_changes() && !self.settings.requires_clean() {
             return Ok(Now { beginning: Beginning::Unwatched, repository: None });
         }
-        let found = Repository::find(self.cwd(), &self.tree).await;
-        let Some(repository) = found.map_err(|error| error.to_string())? else {
-            let files = KeptFiles::look(self.cwd(), earlier).await;
-            let files = files.ok_or("there are too many files outside a repository")?;
-            return Ok(Now { beginning: Beginning::Files(files), repository: None });
-        };
-        let mut looking = Looking::new(repository, &self.folder.seen_trees().with_extension("git"));
-        let look = looking.look(&self.tree).await.map_err(|error| error.to_string())?;
-        let repository = Some(looking.repository);
-        Ok(Now { beginning: Beginning::Git(look), repository })
+        self.place(&self.remembered()).look(None).await
     }
 
     /// The changes since the beginning that a guard forbids, and the repository that they are in.
@@ -212,33 +186,17 @@ impl<'a> SessionGuards<'a> {
         if !self.settings.watches_changes() {
             return Ok((Vec::new(), None));
         }
-        let earlier = match beginning {
-            Beginning::Files(files) => Some(files),
-            _ => None,
-        };
-        let Now { beginning: now, repository } = self.look(earlier).await?;
-        let changed: Vec<Changed> = match (beginning, &now, &repository) {
-            (Beginning::Git(before), Beginning::Git(now), Some(repository)) => {
-                let commit = before.head.as_ref().map(|head| head.commit.as_str());
-                let moves = repository.moves(&self.tree, commit, now.head.as_ref()).await;
-                let moves = moves.map_err(|error| error.to_string())?;
-                let seen = |change: crate::git::changes::Change| Changed {
-                    path: repository.seen_from_here(&change.path),
-                    change: Some(change),
-                };
-                changes(before, now, &moves).into_iter().map(seen).collect()
-            }
-            (Beginning::Files(before), Beginning::Files(now), _) => {
-                let paths = now.changed_since(self.cwd(), before).into_iter();
-                let seen = |path: PathBuf| Changed {
-                    path: path.into_os_string().into_encoded_bytes(),
-                    change: None,
-                };
-                paths.map(seen).collect()
-            }
-            _ => return Err("a repository came or went while nobody looked".to_owned()),
-        };
+        let remembered = self.remembered();
+        let (changed, repository) = self.place(&remembered).changed_since(beginning).await?;
         Ok((out_of_scope(&self.settings, changed), repository))
+    }
+
+    fn remembered(&self) -> PathBuf {
+        remembered(&self.folder)
+    }
+
+    fn place<'p>(&'p self, remembered: &'p Path) -> Place<'p> {
+        Place { cwd: self.cwd(), tree: &self.tree, remembered }
     }
 
     fn protected(&self) -> Protected {

@@ -101,6 +101,11 @@ impl FileStates {
         Some(changes(&self.root, &self.before, &self.known))
     }
 
+    /// What was seen last; none where there are more files than can be looked at.
+    pub(crate) fn last_look(&self) -> Option<KeptFiles> {
+        (!self.is_partial).then(|| KeptFiles::of(self.known.clone()))
+    }
+
     async fn look(&mut self, warnings: &mut Vec<String>) -> Option<String> {
         let (root, known) = (self.root.clone(), std::mem::take(&mut self.known));
         let looked = tokio::task::spawn_blocking(move || look(&root, &known, MOST_FILES)).await;
@@ -128,8 +133,12 @@ impl KeptFiles {
         let (root, known) = (root.to_owned(), earlier.map(Self::known).unwrap_or_default());
         let looked = tokio::task::spawn_blocking(move || look(&root, &known, MOST_FILES));
         let look = looked.await.ok().filter(|look| !look.is_partial)?;
+        Some(Self::of(look.known))
+    }
+
+    fn of(known: Known) -> Self {
         let kept = |(path, state): (PathBuf, FileState)| (path.into_os_string().into_vec(), state);
-        Some(Self(look.known.into_iter().map(kept).collect()))
+        Self(known.into_iter().map(kept).collect())
     }
 
     /// The files that are not what they were, as seen from the directory.

@@ -116,12 +116,6 @@ impl GitStates {
         }
     }
 
-    /// Looks again, and measures from a beginning that an earlier supervisor saw.
-    pub(super) async fn measure_from(&mut self, beginning: Look, tree: &Tree) {
-        self.look(tree, &mut Vec::new()).await;
-        self.before = Some(beginning);
-    }
-
     pub(crate) fn repository(&self) -> &Repository {
         &self.looking.repository
     }

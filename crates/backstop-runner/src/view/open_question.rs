@@ -55,6 +55,8 @@ impl OpenQuestion {
 
     /// How long is left to answer it.
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
+        // Clocks of two machines differ: nobody has more time than there was.
+        let now = self.asked_at.map_or(now, |asked| now.max(asked));
         self.until.map(|until| until.since(now))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use backstop_core::policy::Lifted;
 use clap::Args;
 
 use super::StoreArguments;
@@ -69,6 +70,8 @@ pub struct ResumeArguments {
     /// What to do when nobody reports what a limit on tokens or cost is measured by
     #[arg(long, value_name = "WHAT", value_parser = ["hold", "allow"])]
     pub unmetered: Option<String>,
+    #[command(flatten)]
+    pub guards: LastingGuardFlags,
     /// A note for the record
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
@@ -176,12 +179,26 @@ pub struct GuardFlags {
     /// Start although the work tree is not clean
     #[arg(long, help_heading = "Guards lifted for this run")]
     pub allow_dirty: bool,
+    #[command(flatten)]
+    pub lasting: LastingGuardFlags,
+}
+
+/// Guards that can be lifted at any time, since they are looked at as long as the run goes on.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LastingGuardFlags {
     /// Let lock files of package managers change
     #[arg(long, visible_alias = "allow-deps", help_heading = "Guards lifted for this run")]
     pub allow_lockfiles: bool,
-    /// Start although another run claims the same files
+    /// Go on although another run claims the same files
     #[arg(long, help_heading = "Guards lifted for this run")]
     pub force_parallel: bool,
+}
+
+impl LastingGuardFlags {
+    pub fn lifted(self) -> Lifted {
+        let Self { allow_lockfiles, force_parallel } = self;
+        Lifted { dirty: false, lockfiles: allow_lockfiles, collisions: force_parallel }
+    }
 }
 
 /// Where a run is kept and shown.

@@ -1,6 +1,6 @@
 //! `backstop attach`: a run that goes on, live again, until it halts.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -11,19 +11,27 @@ use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Follow, Followed, LogReader};
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
+use backstop_runner::prompt::Choice;
 use backstop_runner::report::{Phase, Reporter as _, Status};
-use backstop_runner::socket::Client;
+use backstop_runner::socket::{Client, Order};
 use backstop_runner::view::OpenQuestion;
-use tokio::signal::unix::{SignalKind, signal};
+use backstop_store::Run;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::asked::Asked;
+use self::screen::Screen;
 use super::logs::{Tail, has_ended, iterations};
 use super::look::Look;
+use super::operate::{order, refuse_if_supervised};
 use crate::args::AttachArguments;
 use crate::error::Error;
 use crate::exit_code;
 use crate::report::{Human, question_lines, short, shown_command};
-use crate::store::Opened;
+use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
+
+mod asked;
+mod screen;
 
 pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::new(&arguments.store)?;
@@ -42,7 +50,7 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
             shown_command(&run.command, 40)
         ));
         let mut watch = Watch::begin(&opened, run.id, terminal)?;
-        if opened.wait(watch.until_it_ends(&opened))? == Ending::LetGo {
+        if watch_until_it_ends(&mut watch, &opened, &run)? == Ending::LetGo {
             terminal.remark(&format!(
                 "\nlet go of run {}, which goes on\n\nhint: backstop attach {} · backstop stop {}",
                 run.id,
@@ -60,12 +68,34 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
     }
 }
 
+/// Watches, and passes on what whoever watches answers.
+fn watch_until_it_ends(watch: &mut Watch, opened: &Opened, run: &Run) -> Result<Ending, Error> {
+    loop {
+        let (choice, note) = match opened.wait(watch.until_something_is_up(opened))? {
+            Up::Ended(ending) => return Ok(ending),
+            Up::Answered(choice, note) => (choice, note),
+        };
+        let answered = refuse_if_supervised(opened, "answer")
+            .and_then(|()| order(opened, run, &Order::Answer { choice, note, by: caller() }));
+        // Somebody else was faster, or it was too late: the run says so, and is watched on.
+        if let Err(error) = answered {
+            watch.screen.print(&format!("{error}\n"))?;
+        }
+    }
+}
+
 /// Why watching ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Halted,
     /// The one who watches has had enough.
     LetGo,
+}
+
+/// What watching is interrupted for.
+enum Up {
+    Ended(Ending),
+    Answered(Choice, Option<String>),
 }
 
 /// A run while it is watched.
@@ -82,6 +112,10 @@ struct Watch {
     /// What was there when watching began; none once it has been shown.
     before: Option<Tail>,
     events: mpsc::Receiver<String>,
+    interrupts: Signal,
+    /// What was asked before anybody watched, until it is shown.
+    asked_before: Option<String>,
+    asked: Option<Asked>,
     screen: Screen,
 }
 
@@ -97,7 +131,16 @@ impl Watch {
                     .count()
             });
         }
-        let loaded = opened.wait(loading::load(&*opened.store, run))?;
+        let mut loaded = opened.wait(loading::load(&*opened.store, run))?;
+        let now = loaded.engine.moment(wall_time());
+        loaded.engine.decide(now);
+        // Listened to from the start: until then, the signal would end this process without a word.
+        let interrupts = opened.wait(async { signal(SignalKind::interrupt()) })?;
+        let reporter = Human::watching(run, terminal.colours());
+        let screen = Screen::new();
+        // On a terminal it stands below everything else for as long as it is open.
+        let is_shown_below = screen.columns().is_some();
+        let asked_before = (!is_shown_below).then(|| reporter.asked(&loaded.engine));
         let reader = LogReader::new(opened.home.run(run).output());
         let last = iterations(&reader)?.last().copied().unwrap_or(0);
         Ok(Self {
@@ -105,35 +148,42 @@ impl Watch {
             iteration: loaded.engine.facts().iterations() + 1,
             last_seq: loaded.last_seq,
             engine: loaded.engine,
-            reporter: Human::watching(run, terminal.colours()),
+            reporter,
             colour: terminal.colours(),
             output: reader.follow(last),
             filter: Harmless::default(),
             before: Some(Tail::new(LINES_BEFORE)),
             events,
-            screen: Screen::new(),
+            interrupts,
+            asked_before,
+            asked: None,
+            screen,
         })
     }
 
-    async fn until_it_ends(&mut self, opened: &Opened) -> Result<Ending, Error> {
-        // Listened to from the start: until then, the signal would end this process without a word.
-        let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut asked = self.reporter.asked(&self.engine);
+    async fn until_something_is_up(&mut self, opened: &Opened) -> Result<Up, Error> {
         loop {
             let ended = has_ended(&*opened.store, self.run).await?;
             self.take_output()?;
-            // What was asked before anybody watched, below what was printed before.
-            self.screen.print(&std::mem::take(&mut asked))?;
+            // Below what was printed before.
+            if let Some(asked) = self.asked_before.take() {
+                self.screen.print(&asked)?;
+            }
             self.take_events()?;
             self.draw()?;
             if ended {
                 self.screen.clear()?;
-                return Ok(Ending::Halted);
+                return Ok(Up::Ended(Ending::Halted));
             }
             tokio::select! {
-                _ = interrupts.recv() => {
+                _ = self.interrupts.recv() => {
                     self.screen.clear()?;
-                    return Ok(Ending::LetGo);
+                    return Ok(Up::Ended(Ending::LetGo));
+                }
+                answer = Asked::typed(self.asked.as_mut()) => {
+                    if let Some((choice, note)) = answer {
+                        return Ok(Up::Answered(choice, note));
+                    }
                 }
                 () = tokio::time::sleep(PAUSE) => {}
             }
@@ -190,101 +240,24 @@ impl Watch {
         let now = self.engine.moment(wall_time());
         self.engine.decide(now);
         let question = OpenQuestion::of(&self.engine);
-        let phase = match &question {
-            Some(_) => Phase::Waiting { why: "for an answer".to_owned(), left: None },
-            None => Phase::Running,
+        Asked::follow(&mut self.asked, question.as_ref());
+        let phase = match (&self.asked, &question) {
+            (Some(asked), _) => asked.phase(wall_time()),
+            (None, Some(_)) => Phase::Waiting { why: "for an answer".to_owned(), left: None },
+            (None, None) => Phase::Running,
         };
         let status =
             Status { run: self.run, engine: &self.engine, now, iteration: self.iteration, phase };
-        let asked =
-            question.map(|open| question_lines(&open, self.run, wall_time(), columns, self.colour));
+        // Without a keyboard it is said how else it is answered.
+        let asked = question
+            .filter(|_| self.asked.is_none())
+            .map(|open| question_lines(&open, self.run, wall_time(), columns, self.colour));
         let mut block: Vec<_> = asked.into_iter().flatten().collect();
         block.extend(self.reporter.block(&status, columns));
         self.screen.draw(block)
     }
 }
 
-/// Standard output with a block below what is printed, where it is a terminal.
-struct Screen {
-    is_terminal: bool,
-    /// A line that has no end yet: shown when it has one, so that the block stays below it.
-    open: String,
-    block: Vec<String>,
-}
-
-impl Screen {
-    fn new() -> Self {
-        Self { is_terminal: io::stdout().is_terminal(), open: String::new(), block: Vec::new() }
-    }
-
-    /// How wide the block may be; none if there is to be none.
-    fn columns(&self) -> Option<usize> {
-        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-        // The last column is left free: some terminals wrap when it is filled.
-        self.is_terminal
-            .then(|| usize::from(size.ws_col).saturating_sub(1))
-            .filter(|columns| *columns >= 40)
-    }
-
-    fn print(&mut self, text: &str) -> Result<(), Error> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let mut out = io::stdout().lock();
-        if !self.is_terminal {
-            out.write_all(text.as_bytes())?;
-            return Ok(out.flush()?);
-        }
-        self.open.push_str(text);
-        if self.open.len() > LONGEST_LINE {
-            self.open.push('\n');
-        }
-        if let Some(end) = self.open.rfind('\n') {
-            let block = std::mem::take(&mut self.block);
-            out.write_all(erase(&block).as_bytes())?;
-            out.write_all(&self.open.as_bytes()[..=end])?;
-            self.open.drain(..=end);
-            out.write_all(shown(&block).as_bytes())?;
-            self.block = block;
-            out.flush()?;
-        }
-        Ok(())
-    }
-
-    fn draw(&mut self, block: Vec<String>) -> Result<(), Error> {
-        if block != self.block {
-            let mut out = io::stdout().lock();
-            out.write_all(erase(&self.block).as_bytes())?;
-            out.write_all(shown(&block).as_bytes())?;
-            out.flush()?;
-            self.block = block;
-        }
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<(), Error> {
-        self.draw(Vec::new())?;
-        if !self.open.is_empty() {
-            self.print("\n")?;
-        }
-        Ok(())
-    }
-}
-
-fn shown(block: &[String]) -> String {
-    block.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// Back to the line where the block begins, and everything from there on away.
-fn erase(block: &[String]) -> String {
-    match block.len() {
-        0 => String::new(),
-        lines => format!("\x1b[{lines}F\x1b[J"),
-    }
-}
-
 const LINES_BEFORE: usize = 100;
 const PAUSE: Duration = Duration::from_millis(200);
 const BUFFER: usize = 64 * 1024;
-/// A line that has no end is broken here.
-const LONGEST_LINE: usize = 64 * 1024;

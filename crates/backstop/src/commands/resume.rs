@@ -16,6 +16,7 @@ pub fn run(arguments: &ResumeArguments, terminal: &mut Terminal) -> Result<u8, E
             "allow" => Unmetered::Allow,
             _ => Unmetered::Hold,
         }),
+        lifted: arguments.guards.lifted(),
         by: caller(),
         note: arguments.note.clone(),
         auto_resume: arguments.auto_resume,

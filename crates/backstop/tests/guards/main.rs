@@ -4,6 +4,7 @@ mod claims;
 mod protected;
 mod put_back;
 mod scope;
+mod standing;
 mod started;
 
 #[path = "../support/mod.rs"]

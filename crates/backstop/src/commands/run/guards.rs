@@ -9,9 +9,8 @@ use crate::terminal::Terminal;
 /// Lifts the guards in the policy, so that hooks know of it too. A flag for a guard that the policy
 /// does not have is worth a line: whoever wrote it thought that there was one.
 pub(super) fn lifted(flags: GuardFlags, source: &mut Layered, terminal: &mut Terminal) -> Lifted {
-    let GuardFlags { allow_dirty, allow_lockfiles, force_parallel } = flags;
-    let lifted =
-        Lifted { dirty: allow_dirty, lockfiles: allow_lockfiles, collisions: force_parallel };
+    let GuardFlags { allow_dirty, lasting } = flags;
+    let lifted = Lifted { dirty: allow_dirty, ..lasting.lifted() };
     if lifted == Lifted::default() {
         return lifted;
     }

@@ -122,11 +122,14 @@ impl Standing<'_> {
         }
         let values = self.values();
         let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
+        let detail = values.fill_prose("{detail|}");
         let says_the_same = |sentence: &str| {
             let has_figures = figures
                 .iter()
                 .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
-            has_figures || (!message.is_empty() && sentence.contains(message))
+            let has_detail =
+                !detail.is_empty() && message.contains(&detail) && sentence.contains(&detail);
+            has_figures || has_detail || (!message.is_empty() && sentence.contains(message))
         };
         let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
         let added = added.filter(|sentence| !says_the_same(sentence)).take(2);
@@ -148,6 +151,8 @@ fn good_for(command: &str) -> &'static str {
     match command.split_whitespace().nth(1).unwrap_or("") {
         "doctor" => "why, with the evidence",
         "resume" if has("--raise") => "go on, with more room",
+        "resume" if has("--allow-lockfiles") => "go on, let them change",
+        "resume" if has("--force-parallel") => "go on beside the other",
         "resume" if has("--note") => "go on, with a hint",
         "resume" if has("--auto-resume") => "go on, by itself next time",
         "resume" => "go on where it was",

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod dispatcher;
 pub mod drift;
 pub mod final_report;
+mod footprint;
 mod git;
 pub mod guards;
 pub mod halt_order;

@@ -18,12 +18,14 @@ use crate::tree::Tree;
 
 pub mod address;
 mod command;
+mod crossings;
 pub mod github;
 mod limits;
 mod message;
 pub mod signature;
 pub mod webhook;
 
+pub(crate) use crossings::Warned;
 pub use message::{About, Message};
 
 use command::{CommandChannel, RunningCommands};

@@ -67,6 +67,11 @@ pub enum ResumeError {
     StillFires { message: String, hint: String },
     #[error(transparent)]
     Raise(#[from] RaiseError),
+    #[error(
+        "processes of run {run} can't be ended, not even by SIGKILL: {names}\n\n\
+         hint: see what they wait for (`ps -o pid,stat,wchan,cmd`); resume when they are gone"
+    )]
+    Unkillable { run: String, names: String },
     #[error("can't read how run {run} was started: {cause}")]
     Launch { run: String, cause: String },
 }
@@ -102,11 +107,14 @@ pub async fn take_over(
     let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
     let mut notes = Vec::new();
     let holder = before.as_ref().map(|record| &record.holder);
-    let ended: Vec<String> = orphans::end(run.id, holder, ORPHANS_GRACE)
-        .found
-        .into_iter()
-        .map(|process| process.name)
-        .collect();
+    let swept = orphans::end(run.id, holder, ORPHANS_GRACE);
+    if !swept.unkillable.is_empty() {
+        // Two of a loop at once would undo each other's work.
+        store.lease_release(&lease).await?;
+        let names: Vec<_> = swept.unkillable.iter().map(ToString::to_string).collect();
+        return Err(ResumeError::Unkillable { run: run.id.to_string(), names: names.join(", ") });
+    }
+    let ended: Vec<String> = swept.found.into_iter().map(|process| process.name).collect();
     if !ended.is_empty() {
         notes.push(format!("ended what the last supervisor left behind: {}", ended.join(", ")));
     }

@@ -17,6 +17,7 @@ use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
 use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, Telling, settings};
+use crate::footprint;
 use crate::guards::Guards;
 use crate::guards::protected::Protected;
 use crate::halt_order;
@@ -271,6 +272,8 @@ async fn renew(
             let _ = lost.send(error).await;
             return;
         }
+        // It is only about memory: where it can't be given back, it stays.
+        let _refused = footprint::shed_code();
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Outcome {
     pub state: RunState,
     /// This call is what halted the run.
     pub halted_now: bool,
+    /// Where the run stood when a rule began to warn: once for each time that one begins to.
+    pub news: Vec<RunState>,
     /// What did not go as it should, though everything is stored.
     pub warnings: Vec<String>,
     /// The line that annotates the GitHub Action around this process.

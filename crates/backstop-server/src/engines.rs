@@ -136,3 +136,34 @@ const MOST: usize = 256;
 const MOST_BYTES: usize = 4 << 20;
 /// More are not busy at once than the machine has cores, give or take.
 const MOST_IDLE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::document::Syntax;
+    use backstop_core::event::{EventKind, LimitValue, Raised};
+    use backstop_core::verdict::Verdict;
+
+    use super::*;
+
+    /// Whoever asks second must find nothing of what the first one said.
+    #[test]
+    fn an_engine_that_is_asked_again_has_forgotten_everything() {
+        let policy =
+            Policy::load(b"[limits]\niterations = 3\n", Syntax::Toml).expect("a policy").policy;
+        let compiled = Compiled::new(policy);
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let verdict = |events: &[Event]| {
+            let given = GivenFacts::from_json(br#"{"iterations":3}"#).expect("facts");
+            compiled.decide(given, events, now, |_, decision| decision.verdict)
+        };
+        let raised = Raised {
+            limit: "max_iterations".to_owned(),
+            value: LimitValue::Number(9.0),
+            by: "ann".to_owned(),
+            why: String::new(),
+        };
+        assert_eq!(verdict(&[Event::new(EventKind::from(raised))]), Verdict::Continue);
+        assert_eq!(verdict(&[]), Verdict::Stop);
+        assert_eq!(lock(&compiled.pool.idle).len(), 1, "it was one and the same engine");
+    }
+}

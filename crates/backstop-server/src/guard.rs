@@ -84,7 +84,7 @@ async fn admit(
     let request = Request::from_parts(parts, body);
     match within(service.limits.request_time, unless_it_panics(next.run(request))).await {
         Ok(Ok(response)) => Ok(response),
-        Ok(Err(panic)) => Err(Problem::internal(&words(&*panic))),
+        Ok(Err(panic)) => Err(our_bug(&*panic)),
         Err(_late) => Err(Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "TIMED_OUT",
@@ -168,7 +168,9 @@ async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elap
 }
 
 /// A bug of ours must not take the other requests of a connection with it.
-async fn unless_it_panics<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+pub(crate) async fn unless_it_panics<F: Future>(
+    future: F,
+) -> Result<F::Output, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(poll) => poll.map(Ok),
@@ -177,10 +179,15 @@ async fn unless_it_panics<F: Future>(future: F) -> Result<F::Output, Box<dyn Any
     .await
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned())
+/// What is answered where a panic was caught.
+pub(crate) fn our_bug(panic: &(dyn Any + Send)) -> Problem {
+    Problem::internal(&words(panic))
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without words")
 }
 
 #[cfg(test)]

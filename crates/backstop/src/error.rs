@@ -74,6 +74,7 @@ impl Error {
             Self::Background { code, .. } => *code,
             Self::Resume(ResumeError::Store(error)) => of_store(error),
             Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
+            Self::Resume(ResumeError::Unkillable { .. }) => exit_code::IO,
             Self::Resume(_) => exit_code::BAD_DATA,
             Self::Driven(RunError::Store(error)) => of_store(error),
             Self::Driven(RunError::LeaseLost(error)) => of_store(error),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 1–3 trees, daemons, hoppers | here; `containment/swept.rs` at every level |
 //! | 4, 5, 22 the ladder, stopped children, Ctrl-C | here; `containment/held.rs`; `terminal.rs` |
-//! | 6 what can't be killed | `a_process_that_nobody_may_kill_is_named_and_does_not_hold_up_the_end` |
+//! | 6 what can't be killed | here; `uninterruptible.rs` |
 //! | 7–10 floods, long lines, odd bytes, closed and held pipes | here; `scenarios.rs` |
 //! | 11, 21, 23 terminals, SIGHUP, Ctrl-Z | here; `terminal.rs` |
 //! | 12, 13 a full disk, a disk that fails | `durability.rs`; `backstop-store/tests/disk.rs` |
@@ -125,8 +125,7 @@ fn is_in_state(pid: u32, state: char) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(state))
 }
 
-/// Row 6. A process in uninterruptible sleep can't be had at will; one of another user's is the same
-/// to its supervisor, whose signals do not reach it.
+/// Row 6, for a process of another user's, whom its supervisor's signals do not reach.
 #[test]
 fn a_process_that_nobody_may_kill_is_named_and_does_not_hold_up_the_end() {
     let test = Loop::new();

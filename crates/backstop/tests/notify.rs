@@ -339,6 +339,27 @@ fn a_run_without_a_supervisor_tells_of_its_end() {
 }
 
 #[test]
+fn a_run_without_a_supervisor_tells_of_a_warning_once_each_time_that_it_begins() {
+    let receiver = Receiver::new([Reply::Status(200)]);
+    let rule = "[[rule]]\nwhen = { type = \"expr\", cel = \"drift > 0.5\" }\nthen = \"warn\"\n";
+    let test = with_webhook(&receiver, rule);
+    let run = test.run(["begin"]).exits(0).stdout.trim().to_owned();
+    for (score, told, why) in [
+        ("0.9", 1, "it begins to warn"),
+        ("0.8", 1, "it warns still"),
+        ("0.1", 1, "it does not warn"),
+        ("0.7", 2, "it warns again"),
+    ] {
+        test.run(["emit", "drift", "--score", score, "--run", &run]).exits(0);
+        let received = receiver.received();
+        assert_eq!(received.len(), told, "{why}");
+        assert!(received.iter().all(|one| one.body.contains("\"event\":\"warn\"")), "{why}");
+    }
+    let notified = history(&test).iter().filter(|(what, _)| what == "notified").count();
+    assert_eq!(notified, 2);
+}
+
+#[test]
 fn a_test_message_goes_to_everybody() {
     let receiver = Receiver::new([Reply::Status(200)]);
     let test = with_webhook(&receiver, "command = [\"false\"]\n");

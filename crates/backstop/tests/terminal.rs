@@ -344,6 +344,28 @@ fn an_attended_run_starts_by_a_key() {
     assert_eq!(test.read("went"), "2\n");
 }
 
+#[test]
+fn whoever_watches_answers_by_keys_too() {
+    let test = Loop::new().script("agent.sh", "echo here; echo $BACKSTOP_ITERATION >> went");
+    let flags = ["run", "--detach", "--attended", "--max-iterations", "3", "--", "./agent.sh"];
+    test.run(flags).exits(0);
+    wait_for("the prompt", || test.run(["ls", "--json"]).stdout.contains("\"question\":{"));
+    let terminal = Terminal::new(24, 80);
+    let before = terminal.modes();
+    let mut watching = terminal.start(&test, &["attach", "latest"]);
+    for number in [1, 2, 3] {
+        terminal.shows("the prompt, once", |rows| {
+            let question = format!("? Start iteration {number}?");
+            rows.iter().filter(|row| row.contains("Start iteration")).eq([&question])
+                && rows.iter().any(|row| row.contains("[g]o   [s]kip   s[t]op"))
+        });
+        terminal.types(if number == 2 { b"s" } else { b"g" });
+    }
+    assert_eq!(watching.code(), Some(125));
+    assert_eq!(test.read("went"), "1\n3\n");
+    assert_eq!(terminal.modes(), before, "the terminal is as it was");
+}
+
 /// A pseudo-terminal that somebody looks at.
 struct Terminal {
     line: Mutex<Option<OwnedFd>>,

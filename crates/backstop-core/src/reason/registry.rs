@@ -794,8 +794,8 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "A person answered backstop's question with `abort`.",
-        diagnosis: "The question was: {detail|see the report}. The answer was `abort`. The work \
-            up to there is kept; `backstop resume` takes it up again if minds change.",
+        diagnosis: "The work up to there is kept; `backstop resume` takes it up again if minds \
+            change.",
         next_commands: ["backstop report {run}", "backstop resume {run}"],
         since: "0.1.0",
     }

@@ -379,7 +379,7 @@ impl Dispatcher {
         }
         if !swept.unkillable.is_empty() {
             let left = swept.unkillable.iter();
-            let left: Vec<_> = left.map(|one| format!("{} ({})", one.name, one.pid)).collect();
+            let left: Vec<_> = left.map(ToString::to_string).collect();
             self.note(Note::Unkillable, left.join(", "));
         }
     }

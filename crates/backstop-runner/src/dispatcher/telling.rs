@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use backstop_core::decision::{AlsoMet, Decision};
+use backstop_core::decision::Decision;
 use backstop_core::event::Note;
 use backstop_core::policy::Occasion;
 use backstop_core::state::{self, RunState, RunStatus};
-use backstop_core::verdict::Verdict;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Dispatcher, RunError};
-use crate::notify::{About, Channel, Delivery, Message, Notifier, Sent};
+use crate::notify::{About, Channel, Delivery, Message, Notifier, Sent, Warned};
 use crate::report::Remark;
 use crate::signals::Signal;
 
@@ -23,7 +22,7 @@ pub(crate) struct Telling {
     policy_hash: String,
     /// Rules that warned at the last look. None before the first look of a run that goes on: what
     /// warns then has been told before.
-    warned: Option<BTreeSet<usize>>,
+    warned: Option<Warned>,
     /// Channels of whose failure the user knows.
     known_to_fail: BTreeSet<Channel>,
 }
@@ -33,7 +32,7 @@ impl Telling {
         Self {
             notifier,
             policy_hash: policy_hash.to_owned(),
-            warned: (!goes_on).then(BTreeSet::new),
+            warned: (!goes_on).then(Warned::default),
             known_to_fail: BTreeSet::new(),
         }
     }
@@ -83,21 +82,9 @@ impl Dispatcher {
     /// Tells of rules that warn and did not at the last look: once for each time that they begin to.
     pub(super) fn tell_warnings(&mut self, decision: &Decision) {
         self.follow_policy();
-        let mut warnings = Vec::new();
-        if let (Verdict::Warn, Some(rule)) = (decision.verdict, &decision.rule) {
-            warnings.push((rule.index, decision.clone()));
-        }
-        let also = decision.also_met.iter();
-        let also = also.filter(|also| also.verdict == Verdict::Warn && !also.shadow);
-        warnings.extend(also.map(|also| (also.rule, warning(also, decision))));
-        let now: BTreeSet<usize> = warnings.iter().map(|(rule, _)| *rule).collect();
-        let Some(before) = self.telling.warned.replace(now) else { return };
-        // Of a run that is about to end, people are told that it ended.
-        if RunStatus::after(decision.verdict).is_halted() {
-            return;
-        }
-        for (_, warning) in warnings.iter().filter(|(rule, _)| !before.contains(rule)) {
-            self.tell(Occasion::Warn, warning);
+        let Some(before) = self.telling.warned.replace(Warned::by(decision)) else { return };
+        for warning in before.news(decision) {
+            self.tell(Occasion::Warn, &warning);
         }
     }
 
@@ -144,22 +131,9 @@ impl Dispatcher {
             return;
         }
         self.telling.policy_hash = hash.to_owned();
-        self.telling.warned = Some(BTreeSet::new());
+        self.telling.warned = Some(Warned::default());
         let settings = self.engine.policy().settings.notify.as_ref();
         self.telling.notifier.replace(settings, &self.launch.cwd, &self.tree);
-    }
-}
-
-/// A rule that warns beside the one that won, as a decision of its own.
-fn warning(also: &AlsoMet, decision: &Decision) -> Decision {
-    Decision {
-        verdict: also.verdict,
-        reason: Some(also.reason.clone()),
-        message: also.message.clone(),
-        rule: None,
-        value: also.value,
-        threshold: also.threshold,
-        ..decision.clone()
     }
 }
 

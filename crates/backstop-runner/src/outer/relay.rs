@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use rustix::termios::{OptionalActions, Termios};
 
 use super::control::{Lines, Message};
+use crate::footprint;
 use crate::tree::control_group::ControlGroup;
 use crate::tree::process::{self, Process};
 use crate::tree::{Containment, orphans, signalling};
@@ -99,6 +100,8 @@ impl Relay {
         }
         let signals =
             SignalFd::with_flags(&signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        // From here on it mostly waits. Where its memory can't be given back, it stays.
+        let _refused = footprint::shed_code();
         loop {
             self.collect()?;
             if let Some(end) = self.end {

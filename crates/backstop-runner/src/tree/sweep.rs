@@ -1,6 +1,7 @@
 //! Ending what children left behind, and collecting it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -17,6 +18,12 @@ use super::signalling;
 pub struct Leftover {
     pub pid: u32,
     pub name: String,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.name, self.pid)
+    }
 }
 
 impl From<&Process> for Leftover {

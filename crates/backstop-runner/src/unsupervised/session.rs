@@ -21,6 +21,7 @@ use super::{Outcome, UnsupervisedError};
 use crate::halt_order;
 use crate::journalled::{self, Stance, new_event};
 use crate::launch::Launch;
+use crate::notify::Warned;
 use crate::prompt::question_of;
 use crate::proof::Proof;
 use crate::secrets;
@@ -36,6 +37,8 @@ pub(super) struct Session {
     seq: u64,
     /// What was decided after the last event that is stored.
     before: Stance,
+    /// What warned then.
+    warned: Warned,
     /// Where the run stands, if this call or an earlier one halted it.
     halted: Option<RunState>,
     halted_now: bool,
@@ -62,7 +65,13 @@ impl Session {
             seq = stored.seq;
         }
         let last = engine.moment(Timestamp::from_nanos(i64::MIN));
-        let before = if seq == 0 { Stance::START } else { Stance::of(&engine.poll_decision(last)) };
+        let (before, warned) = match seq {
+            0 => (Stance::START, Warned::default()),
+            _ => {
+                let decision = engine.poll_decision(last);
+                (Stance::of(&decision), Warned::by(&decision))
+            }
+        };
         let status = start.run.status;
         let halted = match status.is_halted() {
             true => Some(
@@ -81,6 +90,7 @@ impl Session {
             now,
             seq,
             before,
+            warned,
             halted,
             halted_now: false,
             batch,
@@ -236,6 +246,14 @@ impl Session {
         if is_held { Ok(()) } else { Err(UnsupervisedError::NotHeld { run, status }) }
     }
 
+    /// The rules that have begun to warn, as people are told of them.
+    fn begin_to_warn(&self, decision: &Decision) -> Vec<RunState> {
+        let news = self.warned.news(decision);
+        let state =
+            |news: &Decision| RunState::halted(self.run.id, self.status, news, &self.engine);
+        news.iter().map(state).collect()
+    }
+
     /// What is to be written, and what the caller is told.
     pub(super) fn close(
         mut self,
@@ -252,9 +270,17 @@ impl Session {
             policy_hash: self.run.policy_hash.clone(),
         });
         let answer = Answer::decided(decision, exit_code, self.seq);
-        let halted_now = self.halted_now;
-        let (warnings, annotation) = (Vec::new(), None);
-        (self.batch, Ok(Outcome { answer, state, halted_now, warnings, annotation }))
+        let news =
+            if state.run_status.is_halted() { Vec::new() } else { self.begin_to_warn(decision) };
+        let outcome = Outcome {
+            answer,
+            state,
+            halted_now: self.halted_now,
+            news,
+            warnings: Vec::new(),
+            annotation: None,
+        };
+        (self.batch, Ok(outcome))
     }
 }
 

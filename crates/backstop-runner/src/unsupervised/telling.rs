@@ -1,7 +1,9 @@
-//! Telling others that a run without a supervisor goes no further. Whoever ended it waits for a
-//! while until they have heard of it, because nobody is left to do so afterwards.
+//! Telling others that a run without a supervisor goes no further, or that a rule warns. Whoever
+//! brought it about waits for a while until they have heard of it, because nobody is left to do so
+//! afterwards.
 
 use std::path::Path;
+use std::slice;
 use std::time::Duration;
 
 use backstop_core::event::{Event, Note, Noted};
@@ -9,6 +11,7 @@ use backstop_core::id::RunId;
 use backstop_core::policy::Occasion;
 use backstop_core::reason::Values;
 use backstop_core::state::RunStatus;
+use backstop_core::time::in_words;
 use backstop_store::{Store, StoreError};
 use tokio::time::{Instant, timeout_at};
 
@@ -18,12 +21,13 @@ use crate::loading;
 use crate::notify::{About, Delivery, Message, Notifier};
 use crate::tree::Tree;
 
-/// Tells those who want to know if this call halted the run, and journals what became of it.
+/// Tells those who want to know if this call halted the run or made a rule warn, and journals what
+/// became of it.
 pub(super) async fn tell(store: &dyn Store, run: RunId, outcome: &mut Outcome) {
-    if !outcome.halted_now {
+    if !outcome.halted_now && outcome.news.is_empty() {
         return;
     }
-    // The halt is stored; nothing that goes wrong from here on can undo it.
+    // What happened is stored; nothing that goes wrong from here on can undo it.
     if let Err(error) = send(store, run, outcome).await {
         outcome.warnings.push(format!("nobody was told: {error}"));
     }
@@ -40,16 +44,22 @@ async fn send(
     let cwd = Path::new(&record.cwd);
     let tree = Tree::of_groups(run);
     let mut notifier = Notifier::new(policy.settings.notify.as_ref(), cwd, &tree);
-    let is_held = outcome.state.run_status == RunStatus::Held;
-    let occasion = if is_held { Occasion::Held } else { Occasion::Halted };
+    let (occasion, patience) = match (outcome.halted_now, outcome.state.run_status) {
+        (true, RunStatus::Held) => (Occasion::Held, LAST_DELIVERIES),
+        (true, _) => (Occasion::Halted, LAST_DELIVERIES),
+        (false, _) => (Occasion::Warn, DELIVERIES_ON_THE_WAY),
+    };
     if !notifier.tells(occasion) {
         return Ok(());
     }
     let about = About { cwd, labels: &record.labels };
     let when = (outcome.answer.seq().unwrap_or_default(), wall_time());
-    let message = Message::new(occasion, &outcome.state, &policy, &Values::new(), about, when);
-    outcome.annotation = notifier.send_to_all(&message);
-    let deliveries = wait(&mut notifier).await;
+    let states = if outcome.halted_now { slice::from_ref(&outcome.state) } else { &outcome.news };
+    for state in states {
+        let message = Message::new(occasion, state, &policy, &Values::new(), about, when);
+        outcome.annotation = notifier.send_to_all(&message);
+    }
+    let deliveries = wait(&mut notifier, patience).await;
     let failed = deliveries.iter().filter(|delivery| !delivery.is_delivered());
     outcome.warnings.extend(failed.map(|delivery| format!("nobody was told by {delivery}")));
     let note = |delivery: &Delivery| {
@@ -65,8 +75,8 @@ async fn send(
     Ok(())
 }
 
-async fn wait(notifier: &mut Notifier) -> Vec<Delivery> {
-    let deadline = Instant::now() + LAST_DELIVERIES;
+async fn wait(notifier: &mut Notifier, patience: Duration) -> Vec<Delivery> {
+    let deadline = Instant::now() + patience;
     let mut deliveries = Vec::new();
     while notifier.is_busy() {
         match timeout_at(deadline, notifier.next()).await {
@@ -74,8 +84,10 @@ async fn wait(notifier: &mut Notifier) -> Vec<Delivery> {
             Err(_late) => break,
         }
     }
-    deliveries.extend(notifier.give_up("it was not over within 10s"));
+    deliveries.extend(notifier.give_up(&format!("it was not over within {}", in_words(patience))));
     deliveries
 }
 
 const LAST_DELIVERIES: Duration = Duration::from_secs(10);
+/// The run goes on, and whoever reports to it waits.
+const DELIVERIES_ON_THE_WAY: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use backstop_core::condition::Condition;
@@ -29,10 +29,13 @@ pub struct Lawbook {
 impl Lawbook {
     /// Makes a policy ready. One that says nothing of re-runs leaves them to the preset for them,
     /// as a lawbook without `stopRules` does: it was put in force for something else.
-    pub(super) fn new(in_force: Option<(PolicyScope, Arc<StoredPolicy>)>) -> Self {
+    pub(super) fn new(
+        in_force: Option<(PolicyScope, Arc<StoredPolicy>)>,
+        ready: impl FnOnce(&StoredPolicy) -> Arc<EnginePool>,
+    ) -> Self {
         let (scope, in_force) = in_force.unzip();
         let speaks = in_force.as_ref().filter(|policy| speaks_of_reruns(policy));
-        let engines = speaks.map_or_else(|| Arc::clone(preset()), |policy| Arc::new(ready(policy)));
+        let engines = speaks.map_or_else(|| Arc::clone(preset()), |policy| ready(policy));
         Self { engines, in_force, scope }
     }
 
@@ -74,6 +77,8 @@ fn speaks_of_reruns(policy: &Policy) -> bool {
 pub struct Lawbooks {
     /// By repository. Held for a moment only, never across a wait.
     known: Mutex<HashMap<String, (Instant, Arc<Lawbook>)>>,
+    /// By the policy's hash: repositories under one policy share its engines.
+    engines: Mutex<HashMap<String, Weak<EnginePool>>>,
     orders: Mutex<Option<(Instant, Arc<[HaltOrder]>)>>,
     preset_is_kept: AtomicBool,
 }
@@ -97,18 +102,32 @@ impl Lawbooks {
         let asked = Instant::now();
         let found = service.policies.find(&[repository.scope(), PolicyScope::Global]).await?;
         self.keep_preset(service).await?;
-        let mut known = locked(&self.known);
-        let kept = known.get(&key).map(|(_, lawbook)| lawbook).filter(|lawbook| {
-            let hash = |policy: &Option<Arc<StoredPolicy>>| policy.as_ref().map(Arc::as_ptr);
+        let kept = locked(&self.known).get(&key).map(|(_, lawbook)| Arc::clone(lawbook));
+        let kept = kept.filter(|lawbook| {
+            let place = |policy: &Option<Arc<StoredPolicy>>| policy.as_ref().map(Arc::as_ptr);
             let (scope, policy) = found.clone().unzip();
-            lawbook.scope == scope && hash(&lawbook.in_force) == hash(&policy)
+            lawbook.scope == scope && place(&lawbook.in_force) == place(&policy)
         });
-        let lawbook = kept.cloned().unwrap_or_else(|| Arc::new(Lawbook::new(found)));
+        // Made while nobody waits for the lock: to compile a policy takes its time.
+        let lawbook =
+            kept.unwrap_or_else(|| Arc::new(Lawbook::new(found, |policy| self.ready(policy))));
+        let mut known = locked(&self.known);
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
         known.insert(key, (asked, Arc::clone(&lawbook)));
         Ok(lawbook)
+    }
+
+    fn ready(&self, policy: &StoredPolicy) -> Arc<EnginePool> {
+        let known = locked(&self.engines).get(&policy.hash).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let made = Arc::new(ready(policy));
+            let mut engines = locked(&self.engines);
+            engines.retain(|_, pool| pool.strong_count() > 0);
+            engines.insert(policy.hash.clone(), Arc::downgrade(&made));
+            made
+        })
     }
 
     /// Stores the preset, so that what it decides can be made again when it has long changed.

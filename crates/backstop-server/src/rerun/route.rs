@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::parameters::{question, request_id_of};
 use super::question::{NAMELESS, Question, actor, new_request_id};
 use crate::access::Caller;
+use crate::guard::{our_bug, unless_it_panics};
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -71,9 +72,10 @@ async fn answered(service: &Arc<Service>, question: Question) -> Response {
     // A store that is away is asked several times over. Who waits for a decision gets one before
     // the guard gives the request up. A decision that nobody waits for any more is either not made
     // or on record.
-    let answer = super::answer(service, question.clone());
+    let answer = unless_it_panics(super::answer(service, question.clone()));
     let answer = match timeout(service.limits.request_time / 2, answer).await {
-        Ok(answer) => answer,
+        Ok(Ok(answer)) => answer,
+        Ok(Err(panic)) => return echoing(&request_id, our_bug(&*panic)),
         Err(_late) => super::held(service, &question, "the decision can't be recorded in time"),
     };
     count(service, &answer);

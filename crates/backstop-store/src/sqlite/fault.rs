@@ -105,10 +105,12 @@ impl From<Unreadable> for Fault {
 impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Self {
         match error {
-            sqlx::Error::Database(error) => Self {
-                code: error.code().and_then(|code| code.parse().ok()),
-                text: error.message().to_owned(),
-            },
+            sqlx::Error::Database(error) => {
+                let code = error.code().and_then(|code| code.parse().ok());
+                // The log's index could not grow: there was no room, and nothing is lost.
+                let code = code.map(|code| if code == INDEX_CANNOT_GROW { FULL } else { code });
+                Self { code, text: error.message().to_owned() }
+            }
             // What the database holds is not what a store has.
             sqlx::Error::ColumnDecode { source, .. } | sqlx::Error::Decode(source) => {
                 Self { code: Some(CORRUPT), text: source.to_string() }
@@ -134,3 +136,4 @@ const NOT_A_DATABASE: i32 = 26;
 const CONSTRAINT_FOREIGN_KEY: i32 = 787;
 const CONSTRAINT_PRIMARY_KEY: i32 = 1555;
 const CONSTRAINT_TRIGGER: i32 = 1811;
+const INDEX_CANNOT_GROW: i32 = 4874;

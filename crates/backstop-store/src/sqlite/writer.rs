@@ -92,6 +92,13 @@ impl Writer {
     }
 
     async fn connection(&mut self, durability: Durability) -> Result<&mut SqliteConnection, Fault> {
+        match self.prepare(durability).await {
+            Ok(()) => Ok(&mut self.connection),
+            Err(fault) => Err(self.remember(fault)),
+        }
+    }
+
+    async fn prepare(&mut self, durability: Durability) -> Result<(), Fault> {
         if let Some(fault) = self.broken.clone().or_else(|| self.checkpoints.failure()) {
             return Err(fault);
         }
@@ -109,7 +116,7 @@ impl Writer {
             self.connection.execute(durability.pragma()).await?;
             self.durability = Some(durability);
         }
-        Ok(&mut self.connection)
+        Ok(())
     }
 }
 

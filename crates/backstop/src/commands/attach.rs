@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, EventKind};
+use backstop_core::event::{Event, EventKind, Note};
 use backstop_core::id::RunId;
 use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Follow, Followed, LogReader};
@@ -106,7 +106,10 @@ struct Watch {
     last_seq: u64,
     reporter: Human,
     colour: bool,
+    /// The last iteration that is known to have started.
     iteration: u64,
+    /// The one whose output comes next, while its beginning was not told yet; and since when.
+    held_back: Option<(u64, Instant)>,
     output: Follow,
     filter: Harmless,
     /// What was there when watching began; none once it has been shown.
@@ -145,7 +148,8 @@ impl Watch {
         let last = iterations(&reader)?.last().copied().unwrap_or(0);
         Ok(Self {
             run,
-            iteration: loaded.engine.facts().iterations() + 1,
+            iteration: last,
+            held_back: None,
             last_seq: loaded.last_seq,
             engine: loaded.engine,
             reporter,
@@ -165,6 +169,7 @@ impl Watch {
         loop {
             let ended = has_ended(&*opened.store, self.run).await?;
             self.take_output()?;
+            self.before_is_shown()?;
             // Below what was printed before.
             if let Some(asked) = self.asked_before.take() {
                 self.screen.print(&asked)?;
@@ -190,17 +195,35 @@ impl Watch {
         }
     }
 
-    /// Shows what has come since.
+    /// Shows what has come since. What an iteration prints comes below the line that says that it
+    /// has started, and above all that is told of its end.
     fn take_output(&mut self) -> Result<(), Error> {
+        if let Some((number, since)) = self.held_back {
+            if number > self.iteration {
+                if since.elapsed() < LONGEST_HELD_BACK {
+                    return Ok(());
+                }
+                // Whoever was to tell it is gone, or too slow.
+                self.iteration = number;
+                self.screen.print(&plain_beginning(number))?;
+            }
+            self.held_back = None;
+        }
         let mut buffer = vec![0; BUFFER];
         loop {
             let mut shown = String::new();
             match self.output.next(&mut buffer, Duration::ZERO)? {
-                Followed::Nothing => break,
+                Followed::Nothing => return Ok(()),
                 Followed::Bytes(count) => self.filter.push(&buffer[..count], &mut shown),
                 Followed::Iteration(number) => {
                     self.filter.finish(&mut shown);
-                    shown.push_str(&format!("── iteration {number} ──\n"));
+                    if self.before.is_some() {
+                        shown.push_str(&plain_beginning(number));
+                    } else if number > self.iteration {
+                        self.screen.print(&shown)?;
+                        self.held_back = Some((number, Instant::now()));
+                        return Ok(());
+                    }
                 }
             }
             match &mut self.before {
@@ -208,6 +231,10 @@ impl Watch {
                 None => self.screen.print(&shown)?,
             }
         }
+    }
+
+    /// From here on everything is shown as it comes.
+    fn before_is_shown(&mut self) -> Result<(), Error> {
         if let Some(mut tail) = self.before.take() {
             self.screen.print(&tail.take())?;
         }
@@ -224,11 +251,18 @@ impl Watch {
             self.last_seq = seq;
             self.engine.handle_event(&event, wall_time());
             let text = self.reporter.event(&event, &self.engine);
+            // What was printed before it happened is in the log by now.
+            self.take_output()?;
             match &event.kind {
-                // The output says so itself, in order with what it prints.
                 EventKind::IterationStarted(start) => {
-                    self.iteration = start.iteration.unwrap_or(self.iteration);
+                    let number = start.iteration.unwrap_or(self.iteration + 1);
+                    if number > self.iteration {
+                        self.iteration = number;
+                        self.screen.print(&text)?;
+                    }
                 }
+                // The block shows it for as long as it is open.
+                kind if asks(kind) && self.screen.columns().is_some() => {}
                 _ => self.screen.print(&text)?,
             }
         }
@@ -258,6 +292,21 @@ impl Watch {
     }
 }
 
+/// What is said where nobody tells how the iteration before it ended.
+fn plain_beginning(number: u64) -> String {
+    format!("── iteration {number} ──\n")
+}
+
+fn asks(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Asked(_) => true,
+        EventKind::Noted(noted) => noted.what == Note::TurnAsked,
+        _ => false,
+    }
+}
+
 const LINES_BEFORE: usize = 100;
 const PAUSE: Duration = Duration::from_millis(200);
+/// For how long output waits for the line that belongs above it.
+const LONGEST_HELD_BACK: Duration = Duration::from_secs(2);
 const BUFFER: usize = 64 * 1024;

@@ -17,7 +17,7 @@ use super::show::{last_decisions, local_time};
 use crate::args::DoctorArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{WIDTH, columns, cut, gauges, hanging, painted, short, wrapped};
+use crate::report::{Card, WIDTH, columns, cut, gauges, hanging, painted, short, wrapped};
 use crate::sanitise::harmless;
 use crate::store::Opened;
 use crate::terminal::Terminal;
@@ -131,10 +131,11 @@ impl<'a> Patient<'a> {
 
     fn page(&self, opened: &Opened) -> Result<String, Error> {
         let look = self.look;
-        let mut text = look.card().show(true);
-        if let Some(reason) = &look.state.stop_reason {
+        let card = Card { without: Some("doctor"), ..look.card() };
+        let mut text = card.show(true);
+        if let Some(unsaid) = card.unsaid() {
             text.push_str(&heading("what it means"));
-            text.push_str(&wrapped(&harmless(&reason.diagnosis), "  "));
+            text.push_str(&wrapped(&harmless(unsaid), "  "));
         }
         let facts = look.loaded.engine.view().to_json();
         if let Some(message) =

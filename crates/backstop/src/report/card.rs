@@ -33,6 +33,8 @@ pub struct Card<'a> {
     pub verification: Option<&'a str>,
     /// Its supervisor is gone and nobody halted it.
     pub interrupted: bool,
+    /// The command that shows it, which need not be offered.
+    pub without: Option<&'a str>,
 }
 
 impl Card<'_> {
@@ -75,6 +77,14 @@ impl Card<'_> {
     fn why(&self) -> String {
         let words = self.standing().why();
         if words.is_empty() { words } else { wrapped(&harmless(&words), INDENT) }
+    }
+
+    /// The whole diagnosis, where the card says only a part of it.
+    pub fn unsaid(&self) -> Option<&str> {
+        let diagnosis = self.state.stop_reason.as_ref()?.diagnosis.as_str();
+        let why = self.standing().why();
+        let last = diagnosis.rsplit(". ").next().unwrap_or(diagnosis);
+        (!why.contains(last)).then_some(diagnosis)
     }
 
     fn standing(&self) -> Standing<'_> {
@@ -184,7 +194,9 @@ impl Card<'_> {
 
     /// The next commands, each with what it is good for.
     fn next(&self, colour: bool) -> String {
-        let commands = self.standing().next_commands();
+        let mut commands = self.standing().next_commands();
+        let verb = |next: &NextCommand| next.command.split_whitespace().nth(1).map(str::to_owned);
+        commands.retain(|next| self.without.is_none() || verb(next).as_deref() != self.without);
         // The words stand below each other, beside those commands that leave them room.
         let fits = |next: &&NextCommand| {
             ROW + next.command.width() + GAP.width() + next.good_for.width() <= WIDTH

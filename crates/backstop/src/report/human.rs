@@ -354,6 +354,7 @@ impl Reporter for Human {
             kept: end.kept,
             verification: end.verification,
             interrupted: false,
+            without: None,
         };
         let untold = self
             .untold

@@ -67,7 +67,6 @@ fn a_run_is_explained_with_its_evidence() {
     let shown = test.run(["doctor", "4K7Q"]).exits(0).stdout;
     for words in [
         "■ stopped: stalled",
-        "what it means",
         "--note",
         "last error\n  E0502 in cache.rs (recoverable)",
         "nearest limits\n  3 of 3 without progress",
@@ -76,7 +75,11 @@ fn a_run_is_explained_with_its_evidence() {
     ] {
         assert!(shown.contains(words), "`{words}` is missing in:\n{shown}");
     }
-    assert!(!shown.contains("left behind"), "{shown}");
+    // What the card says is said once, and who looks at this need not be sent here.
+    for words in ["left behind", "what it means", "backstop doctor"] {
+        assert!(!shown.contains(words), "{shown}");
+    }
+    assert_eq!(shown.matches("Give the agent a hint").count(), 1, "{shown}");
     let object = test.run(["doctor", "latest", "--json"]).exits(0).json();
     assert_eq!(object["last_error"]["message"], "E0502 in cache.rs");
     assert_eq!(object["orphans"], serde_json::json!([]));

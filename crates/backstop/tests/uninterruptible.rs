@@ -60,7 +60,9 @@ fn it_is_named_and_no_second_loop_runs_beside_it() {
     };
     let script = format!("echo $$ > pid; echo 1 > {}/file; echo over", frozen.name());
     let test = test.script("agent.sh", &script);
-    let flags = ["run", "--max-iterations", "1", "--grace", "100ms", "--", "./agent.sh"];
+    // Thawed before anybody waits for the end of what belongs to the test.
+    let frozen = frozen;
+    let flags = ["run", "--max-iterations", "2", "--grace", "100ms", "--", "./agent.sh"];
     let running = test.start(flags);
     wait_for("the process", || test.exists("pid"));
     let number = test.read("pid").trim().to_owned();
@@ -76,7 +78,7 @@ fn it_is_named_and_no_second_loop_runs_beside_it() {
     assert!(frozen.thaw());
     wait_for("its end", || state(&number).is_none_or(|state| state == 'Z'));
     test.run(["resume"]).exits(125);
-    assert_eq!(test.state()["facts"]["iterations"], 1);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
 }
 
 fn state(pid: &str) -> Option<char> {

@@ -70,6 +70,16 @@ fn what_both_leave_behind_is_found_and_ended_later() {
     }
 }
 
+/// Whether SIGTERM is ignored or blocked.
+fn ignores_sigterm(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks =
+        status.lines().filter(|line| line.starts_with("SigIgn") || line.starts_with("SigBlk"));
+    let masks =
+        masks.filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok());
+    masks.fold(0, |all, mask| all | mask) & (1 << (Signal::SIGTERM as u32 - 1)) != 0
+}
+
 #[test]
 fn orphans_that_ignore_sigterm_are_killed() {
     for level in ALL {
@@ -77,6 +87,9 @@ fn orphans_that_ignore_sigterm_are_killed() {
             Contained::start(level, 5_000, &["daemonize", "--ignore-term", "--stay"]);
         let roles = contained.roles();
         contained.wait_for_supervised(2);
+        eventually("one ignores SIGTERM", || {
+            contained.supervised().iter().any(|process| ignores_sigterm(process.pid))
+        });
         send(roles.inner, Signal::SIGSTOP);
         contained.send(Signal::SIGKILL);
         send(roles.inner, Signal::SIGKILL);

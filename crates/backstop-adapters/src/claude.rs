@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use backstop_core::event::Action;
 
 use crate::fault::{from_category, from_status, recognise};
-use crate::lenient::with_sound_numbers;
+use crate::repair::repaired;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
@@ -75,15 +75,12 @@ impl Claude {
     }
 
     fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> Reading {
-        match serde_json::from_str::<Line<'_>>(text) {
-            Ok(line) => self.object(&line, moment, listener),
-            Err(error) if error.to_string().starts_with(TOO_LARGE) => {
-                match serde_json::from_str(&with_sound_numbers(text)) {
-                    Ok(line) => self.object(&line, moment, listener),
-                    Err(_) => Reading::Unreadable,
-                }
-            }
-            Err(_) => Reading::Unreadable,
+        if let Ok(line) = serde_json::from_str(text) {
+            return self.object(&line, moment, listener);
+        }
+        match repaired(text).as_deref().map(serde_json::from_str) {
+            Some(Ok(line)) => self.object(&line, moment, listener),
+            Some(Err(_)) | None => Reading::Unreadable,
         }
     }
 
@@ -92,8 +89,8 @@ impl Claude {
             self.exported = true;
             // Nobody nests transcripts, so this is the one level of them.
             for raw in lines {
-                let text = with_sound_numbers(raw.get());
-                let line = serde_json::from_str(&text);
+                let repaired = repaired(raw.get());
+                let line = serde_json::from_str(repaired.as_deref().unwrap_or(raw.get()));
                 line.iter().for_each(|line| self.line(line, moment, listener));
             }
             return Reading::Record;
@@ -509,9 +506,6 @@ fn action(kind: &str, signature: &str) -> Action {
     let signature = crate::excerpt(signature).into_owned();
     Action { signature, kind: kind.to_owned(), ..Action::default() }
 }
-
-/// How a parser complains of a number that no type can hold.
-const TOO_LARGE: &str = "number out of range";
 
 /// How texts begin that stand in the place of a person's and are written by the program.
 const NOT_BY_PEOPLE: [&str; 7] = [

@@ -7,6 +7,8 @@ use backstop_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::repair::repaired;
+
 /// The value of a record, or nothing if it is no JSON.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
     parse_as(bytes).ok()
@@ -14,14 +16,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
 
 /// What is written as JSON.
 ///
-/// Programs that cut text by UTF-16 units print half characters as lone escapes (`\ud83d`), which
-/// are no valid JSON. They are replaced rather than losing the whole record.
+/// What only a few bytes of make unreadable is repaired rather than losing the whole record.
 pub(crate) fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| {
         let text = String::from_utf8_lossy(bytes);
-        match without_half_characters(&text) {
-            Cow::Borrowed(_) if matches!(text, Cow::Borrowed(_)) => Err(error),
-            repaired => serde_json::from_str(&repaired),
+        match (repaired(&text), &text) {
+            (Some(repaired), _) => serde_json::from_str(&repaired),
+            (None, Cow::Owned(text)) => serde_json::from_str(text),
+            (None, Cow::Borrowed(_)) => Err(error),
         }
     })
 }
@@ -115,49 +117,6 @@ pub(crate) fn words(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Replaces escapes of half characters that have no other half.
-fn without_half_characters(json: &str) -> Cow<'_, str> {
-    let mut repaired = String::new();
-    let mut kept = 0;
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
-        let escape = at + found;
-        at = match half_at(json, escape) {
-            None => (escape + 2).min(json.len()),
-            Some(Half::First) if half_at(json, escape + 6) == Some(Half::Second) => escape + 12,
-            Some(_) => {
-                repaired.push_str(&json[kept..escape]);
-                repaired.push('\u{fffd}');
-                kept = escape + 6;
-                kept
-            }
-        };
-        // What follows a backslash may be a character of several bytes.
-        at = json.ceil_char_boundary(at);
-    }
-    if kept == 0 {
-        return Cow::Borrowed(json);
-    }
-    repaired.push_str(&json[kept..]);
-    Cow::Owned(repaired)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    First,
-    Second,
-}
-
-/// Whether an escape of half a character begins here.
-fn half_at(json: &str, at: usize) -> Option<Half> {
-    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-    match u16::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::First),
-        0xdc00..=0xdfff => Some(Half::Second),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -165,16 +124,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[rstest]
-    #[case::whole_character(r#"{"a":"\ud83d\ude00"}"#, "\u{1f600}")]
-    #[case::first_half(r#"{"a":"cut \ud83d"}"#, "cut \u{fffd}")]
-    #[case::second_half(r#"{"a":"\ude00 cut"}"#, "\u{fffd} cut")]
-    #[case::two_first_halves(r#"{"a":"\ud83d\ud83d\ude00"}"#, "\u{fffd}\u{1f600}")]
-    #[case::escaped_backslash(r#"{"a":"\\ud83d \ud83d"}"#, "\\ud83d \u{fffd}")]
-    fn half_characters_do_not_lose_the_record(#[case] line: &str, #[case] expected: &str) {
-        assert_eq!(text(&parse(line.as_bytes()).unwrap(), "a"), Some(expected));
-    }
 
     #[test]
     fn bytes_that_are_no_text_do_not_lose_the_record() {

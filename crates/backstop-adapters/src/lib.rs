@@ -30,6 +30,7 @@ mod opencode;
 mod patterns;
 mod pi;
 mod prices;
+mod repair;
 pub mod report;
 pub mod review;
 mod telemetry;

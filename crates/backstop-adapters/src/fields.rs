@@ -7,7 +7,9 @@ use backstop_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::lenient::{AMOUNTS, COUNTS};
 use crate::repair::repaired;
+use crate::shallow::shallow;
 
 /// The value of a record, or nothing if it is no JSON.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
@@ -16,13 +18,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
 
 /// What is written as JSON.
 ///
-/// What only a few bytes of make unreadable is repaired rather than losing the whole record.
+/// What a few bytes or too deep a part of it make unreadable is repaired rather than losing the whole
+/// record.
 pub(crate) fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| {
-        let text = String::from_utf8_lossy(bytes);
-        match (repaired(&text), &text) {
-            (Some(repaired), _) => serde_json::from_str(&repaired),
-            (None, Cow::Owned(text)) => serde_json::from_str(text),
+        let mut text = String::from_utf8_lossy(bytes);
+        if let Some(repaired) = repaired(&text) {
+            text = Cow::Owned(repaired);
+        }
+        match (shallow(text.as_bytes()), text) {
+            (Some(shallow), _) => serde_json::from_slice(&shallow),
+            (None, Cow::Owned(text)) => serde_json::from_str(&text),
             (None, Cow::Borrowed(_)) => Err(error),
         }
     })
@@ -45,22 +51,18 @@ pub(crate) fn count(value: &Value, key: &str) -> u64 {
 
 /// A whole number that is not negative, wherever it stands.
 pub(crate) fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        // Beyond 2^53 a double names no exact count any more, and such a count is no honest figure.
-        let honest = (0.0..=9_007_199_254_740_992.0).contains(&number);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the range was checked, and the fraction is to be cut off"
-        )]
-        honest.then_some(number as u64)
-    })
+    let number = value.as_f64().filter(|number| COUNTS.contains(number))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked, and the fraction is to be cut off"
+    )]
+    Some(number as u64)
 }
 
 /// A sum of money.
 pub(crate) fn amount(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
+    value.as_f64().filter(|amount| AMOUNTS.contains(amount))
 }
 
 /// A cost that an agent gives as zero where it does not know the price.
@@ -131,11 +133,25 @@ mod tests {
         assert_eq!(parse(b"not json"), None);
     }
 
+    #[test]
+    fn what_is_nested_too_deep_does_not_lose_the_record() {
+        let deep = format!(
+            r#"{{"a":{}"[]"{},"b":1,"c":"\ud83d"}}"#,
+            "[".repeat(10_000),
+            "]".repeat(10_000)
+        );
+        let value = parse(deep.as_bytes()).unwrap();
+        assert_eq!((count(&value, "b"), text(&value, "c")), (1, Some("\u{fffd}")));
+        assert_eq!(parse("[".repeat(10_000).as_bytes()), None);
+    }
+
     #[rstest]
     #[case(json!(7), Some(7))]
     #[case(json!(7.9), Some(7))]
     #[case(json!(-1), None)]
     #[case(json!(1e300), None)]
+    #[case(json!(u64::MAX), None)]
+    #[case(json!(1_000_000_000_000_000_u64), Some(1_000_000_000_000_000))]
     #[case(json!("7"), None)]
     fn a_count_is_never_negative(#[case] value: Value, #[case] expected: Option<u64>) {
         assert_eq!(whole(&value), expected);

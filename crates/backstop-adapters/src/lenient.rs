@@ -161,9 +161,9 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// What is larger was never counted, and would spoil every sum that it is part of.
-const COUNTS: RangeInclusive<f64> = 0.0..=1e15;
-const AMOUNTS: RangeInclusive<f64> = 0.0..=1e9;
+/// What is larger was never counted or paid, and would spoil every sum that it is part of.
+pub(crate) const COUNTS: RangeInclusive<f64> = 0.0..=1e15;
+pub(crate) const AMOUNTS: RangeInclusive<f64> = 0.0..=1e9;
 
 /// Whether it is `true`.
 #[derive(Clone, Copy, Debug, Default)]

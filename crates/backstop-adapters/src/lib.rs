@@ -33,6 +33,7 @@ mod prices;
 mod repair;
 pub mod report;
 pub mod review;
+mod shallow;
 mod telemetry;
 #[cfg(test)]
 mod testing;

@@ -327,7 +327,10 @@ impl Claude {
                 line.retry_delay_ms.count().div_ceil(1000),
                 if line.error.category.is_empty() { "connection" } else { &line.error.category },
             ),
-            "api_error" => format!("retry after an error: {}", &*line.error.message),
+            "api_error" => match (&*line.error.message, line.error.status.status()) {
+                ("", Some(status)) => format!("retry after an error: status {status}"),
+                (message, _) => format!("retry after an error: {message}"),
+            },
             "permission_denied" => format!("permission denied: {}", &*line.tool_name),
             "informational" => line.content.to_string(),
             _ => return,
@@ -346,7 +349,8 @@ impl Claude {
                 }
             }
             ("message_delta", _) => {
-                if let Some(counts) = usage.0 {
+                // Without its beginning nobody knows which message grows.
+                if let Some(counts) = usage.0.filter(|_| !self.streaming.is_empty()) {
                     let id = std::mem::take(&mut self.streaming);
                     self.meter.message(&id, "", main_loop, counts, listener);
                     self.streaming = id;
@@ -475,8 +479,12 @@ fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     if errors_first || message.trim().is_empty() {
         message = other;
     }
-    if message.trim().is_empty() {
-        message = line.subtype.to_string();
+    // Amp says it in a field of its own.
+    let own = [&line.error.message, &line.error.category, &line.subtype];
+    if message.trim().is_empty()
+        && let Some(told) = own.into_iter().find(|text| !text.trim().is_empty())
+    {
+        message = told.to_string();
     }
     let by_cap = match (&*line.subtype, &*line.terminal_reason) {
         ("error_max_turns", _) | (_, "max_turns") => Some(FaultKind::TurnLimit),

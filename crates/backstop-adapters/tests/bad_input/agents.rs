@@ -1,16 +1,12 @@
-//! Input that is broken, strange or hostile, for every agent alike: nothing panics, and nothing is
-//! told that is not there.
-
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
-mod support;
+//! Output of agents: nothing is told that is not there.
 
 use std::fmt::Write as _;
 
 use backstop_adapters::{Agent, Outcome};
 use backstop_core::event::EventKind;
-use support::quoting;
-use support::{Told, seeds};
+
+use super::quoting;
+use super::told::{Told, seeds};
 
 /// Streams of every agent, which are lines.
 fn streams() -> Vec<(Agent, String, String)> {
@@ -45,6 +41,21 @@ fn the_encoding_makes_no_difference() {
         }
         let marked = format!("\u{feff}{text}");
         assert_eq!(Told::of(agent, marked.as_bytes()), expected, "{name}");
+    }
+}
+
+/// A tool that writes sixteen bits into a stream of others, or after a line that tells nothing.
+#[test]
+fn an_encoding_that_changes_on_the_way_makes_no_difference() {
+    for (agent, name, text) in streams_of_lines().filter(|(_, name, _)| name.ends_with(".jsonl")) {
+        let expected = Told::of(agent, text.as_bytes());
+        let (first, rest) = text.split_once('\n').unwrap();
+        let later: Vec<u8> = rest.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let changed = [first.as_bytes(), b"\n", &later].concat();
+        assert_eq!(Told::of(agent, &changed), expected, "{name}");
+        let frame = format!("╭───╮\n{text}");
+        let framed: Vec<u8> = frame.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(Told::of(agent, &framed), expected, "{name}");
     }
 }
 

@@ -1,6 +1,4 @@
-//! What agents' output is told as, for tests of input that is bad.
-
-pub mod quoting;
+//! What an agent's output is told as.
 
 use std::path::Path;
 
@@ -13,6 +11,8 @@ use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
+
+use super::quoting;
 
 /// Everything that was told of a stream.
 #[derive(Debug, PartialEq)]

@@ -1,10 +1,9 @@
-//! Test reports that are broken, strange or hostile, for every format alike: nothing panics, and no
-//! failure is lost.
-
-mod support;
+//! Reports of tests: no failure is lost.
 
 use backstop_adapters::report::{Format, TestReport, recognise};
-use support::{quoting, seeds};
+
+use super::quoting;
+use super::told::seeds;
 
 /// Samples of every format, each of which has a failure or more.
 fn samples() -> Vec<(Format, String)> {

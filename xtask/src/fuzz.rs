@@ -56,6 +56,8 @@ fn targets(manifest: &str) -> anyhow::Result<Vec<String>> {
 fn seeds(target: &str) -> String {
     let (owner, folder) = match target {
         "hook" => ("adapters", "hooks"),
+        "review" => ("adapters", "reviews"),
+        "telemetry" => ("adapters", "telemetry"),
         "trajectory" => ("adapters", "trajectories"),
         "hook_transcript" => ("adapters", "agents"),
         _ if target.starts_with("agent_") => ("adapters", "agents"),

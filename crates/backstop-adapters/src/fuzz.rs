@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets: any bytes go in, and what must always hold is asserted.
 
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, EventKind};
+use backstop_core::event::{Event, EventKind, Review, ReviewOutcome};
 use backstop_core::policy::{Policy, Preset};
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,8 +11,10 @@ use crate::hook::{
     may_write_unnamed, targets,
 };
 use crate::report::Format;
+use crate::review::Said;
 use crate::{
-    Adapter, Agent, Exit, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Translator,
+    Adapter, Agent, Exit, Export, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Telemetry,
+    Translator,
 };
 use crate::{Jsonl, report, trajectory};
 
@@ -106,6 +108,33 @@ pub fn hook_transcript(data: &[u8]) {
         assert_eq!(again.as_ref(), Some(&state), "a session can't keep it: {kept}");
         keep_and_decide(events);
     }
+}
+
+/// An export of telemetry is read or refused, and tells only what can be kept.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn telemetry(data: &[u8]) {
+    let Ok(export) = Export::read(data) else { return };
+    let (mut telemetry, mut translator) = (Telemetry::default(), Translator::default());
+    let mut events = Vec::new();
+    // The second time it is one that an exporter has sent again.
+    for _ in 0..2 {
+        let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
+        telemetry.hear(&export, &moment(), &mut hear);
+    }
+    keep_and_decide(events);
+}
+
+/// What a reviewer says has a verdict or none. Who approves asks for nothing.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn review(data: &[u8]) {
+    let Some(said) = Said::read(data) else { return };
+    let approved = said.outcome == ReviewOutcome::Approved;
+    assert!(!approved || said.requests.is_empty(), "an approval asks for nothing");
+    keep_and_decide(vec![Review::from(said).into()]);
 }
 
 fn told(agent: Agent, data: &[u8], piece: usize, exit: Option<Exit>) -> (Vec<EventKind>, Outcome) {

@@ -28,6 +28,12 @@ fn hooks_understand_or_refuse() {
 }
 
 #[test]
+fn exports_and_reviews_are_read_or_refused() {
+    smoke::run(&seeds("telemetry"), 800, fuzz::telemetry);
+    smoke::run(&seeds("reviews"), 800, fuzz::review);
+}
+
+#[test]
 fn transcripts_are_read_on() {
     let agents = seeds("agents").into_iter();
     let transcripts: Vec<_> = agents

@@ -126,15 +126,10 @@ const CLASSES: [u8; 256] = {
 
 /// Whether cleaning would leave the text as it is.
 pub(crate) fn is_clean(text: &[u8]) -> bool {
-    let mut after_blank = true;
-    for &byte in text {
-        let blank = matches!(byte, b' ' | b'\n');
-        if (blank && after_blank) || (byte < b' ' && byte != b'\n') || byte == DELETE {
-            return false;
-        }
-        after_blank = blank;
-    }
-    !after_blank
+    let prints = |byte: &u8| CLASSES[usize::from(*byte)] & BLANK == 0;
+    text.first().is_some_and(prints)
+        && text.last().is_some_and(prints)
+        && unchanged(text) == text.len() - 1
 }
 
 /// What follows the escape sequence whose first byte has just been read. A broken sequence ends

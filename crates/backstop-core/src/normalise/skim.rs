@@ -125,14 +125,31 @@ fn before(bytes: &[u8], from: usize, alarm: usize) -> usize {
         end - letters.count()
     };
     let word = begin_of_word(alarm);
-    // Groups of a UUID may come before the first with a digit, and before others a word and what
-    // separates them. At the end of what can be seen, the digit may still come.
-    let reach = match bytes[from..word] {
-        [.., b'-'] => LONGEST_UUID,
-        [.., b' ' | b',' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\''] => LONGEST_LABEL,
-        _ => return word,
-    };
-    begin_of_word(word.saturating_sub(reach).max(from))
+    match bytes[from..word] {
+        // Groups of a UUID may come before the first with a digit.
+        [.., b'-'] => begin_of_word(word.saturating_sub(LONGEST_UUID).max(from)),
+        // Before a number, a weekday, a month or what it stands for, and one more before these. At
+        // the end of what can be seen, the digit may still come.
+        [.., last] if is_separator(last) => {
+            let mut begin = word;
+            for _ in 0..2 {
+                let apart = bytes[from..begin].iter().rev().take_while(|byte| is_separator(**byte));
+                let end = begin - apart.count();
+                let start = begin_of_word(end);
+                if !begins_noise(&bytes[start..end]) {
+                    break;
+                }
+                begin = start;
+            }
+            begin
+        }
+        _ => word,
+    }
+}
+
+/// Whether the byte can stand between a number and what it stands for.
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b',' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\'')
 }
 
 fn class_of(byte: u8) -> u8 {
@@ -245,8 +262,6 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-/// A weekday or what stands for a number, and what may stand between that and a digit.
-const LONGEST_LABEL: usize = b"localhost:".len();
 const LONGEST_UUID: usize = 36;
 /// Of all hexadecimal words, these and longer ones can be hashes.
 const SHORTEST_HASH: usize = 7;

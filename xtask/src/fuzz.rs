@@ -26,7 +26,13 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     for target in chosen {
+        // What is found goes into the first folder; the second is only read.
+        let found = format!("fuzz/corpus/{target}");
+        std::fs::create_dir_all(workspace.root().join(&found))
+            .with_context(|| format!("cannot make {found}"))?;
         let line = CommandLine::cargo(&["+nightly", "fuzz", "run", "--fuzz-dir=fuzz", target])
+            .argument(found)
+            .argument(seeds(target))
             .argument("--")
             .argument(format!("-max_total_time={}", arguments.seconds));
         println!("==> {target}: {line}");
@@ -44,6 +50,21 @@ fn targets(manifest: &str) -> anyhow::Result<Vec<String>> {
     let binaries = manifest.get("bin").and_then(toml::Value::as_array);
     let names = binaries.into_iter().flatten().filter_map(|binary| binary.get("name")?.as_str());
     Ok(names.map(str::to_owned).collect())
+}
+
+/// The folder of inputs that a target begins with: those that each test run tries, too.
+fn seeds(target: &str) -> String {
+    let (owner, folder) = match target {
+        "hook" => ("adapters", "hooks"),
+        "review" => ("adapters", "reviews"),
+        "telemetry" => ("adapters", "telemetry"),
+        "trajectory" => ("adapters", "trajectories"),
+        "hook_transcript" => ("adapters", "agents"),
+        _ if target.starts_with("agent_") => ("adapters", "agents"),
+        _ if target.starts_with("report_") => ("adapters", "reports"),
+        of_the_core => ("core", of_the_core),
+    };
+    format!("crates/backstop-{owner}/tests/corpus/{folder}")
 }
 
 fn choose<'a>(known: &'a [String], wanted: Option<&str>) -> anyhow::Result<Vec<&'a str>> {
@@ -75,6 +96,16 @@ mod tests {
             .collect();
         files.sort();
         assert_eq!(declared, files);
+    }
+
+    #[test]
+    fn each_target_begins_with_seeds() {
+        let workspace = Workspace::here();
+        for target in targets(&workspace.read("fuzz/Cargo.toml").unwrap()).unwrap() {
+            let folder = workspace.root().join(seeds(&target));
+            let seeds = folder.read_dir().unwrap_or_else(|_| panic!("{target} has no seeds"));
+            assert!(seeds.count() > 0, "{target} has no seeds");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use backstop_core::event::Action;
 
 use crate::fault::{from_category, from_status, recognise};
-use crate::lenient::with_sound_numbers;
+use crate::repair::repaired;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
@@ -75,15 +75,12 @@ impl Claude {
     }
 
     fn json(&mut self, text: &str, moment: &Moment, listener: &mut dyn Listener) -> Reading {
-        match serde_json::from_str::<Line<'_>>(text) {
-            Ok(line) => self.object(&line, moment, listener),
-            Err(error) if error.to_string().starts_with(TOO_LARGE) => {
-                match serde_json::from_str(&with_sound_numbers(text)) {
-                    Ok(line) => self.object(&line, moment, listener),
-                    Err(_) => Reading::Unreadable,
-                }
-            }
-            Err(_) => Reading::Unreadable,
+        if let Ok(line) = serde_json::from_str(text) {
+            return self.object(&line, moment, listener);
+        }
+        match repaired(text).as_deref().map(serde_json::from_str) {
+            Some(Ok(line)) => self.object(&line, moment, listener),
+            Some(Err(_)) | None => Reading::Unreadable,
         }
     }
 
@@ -92,8 +89,8 @@ impl Claude {
             self.exported = true;
             // Nobody nests transcripts, so this is the one level of them.
             for raw in lines {
-                let text = with_sound_numbers(raw.get());
-                let line = serde_json::from_str(&text);
+                let repaired = repaired(raw.get());
+                let line = serde_json::from_str(repaired.as_deref().unwrap_or(raw.get()));
                 line.iter().for_each(|line| self.line(line, moment, listener));
             }
             return Reading::Record;
@@ -330,7 +327,10 @@ impl Claude {
                 line.retry_delay_ms.count().div_ceil(1000),
                 if line.error.category.is_empty() { "connection" } else { &line.error.category },
             ),
-            "api_error" => format!("retry after an error: {}", &*line.error.message),
+            "api_error" => match (&*line.error.message, line.error.status.status()) {
+                ("", Some(status)) => format!("retry after an error: status {status}"),
+                (message, _) => format!("retry after an error: {message}"),
+            },
             "permission_denied" => format!("permission denied: {}", &*line.tool_name),
             "informational" => line.content.to_string(),
             _ => return,
@@ -349,7 +349,8 @@ impl Claude {
                 }
             }
             ("message_delta", _) => {
-                if let Some(counts) = usage.0 {
+                // Without its beginning nobody knows which message grows.
+                if let Some(counts) = usage.0.filter(|_| !self.streaming.is_empty()) {
                     let id = std::mem::take(&mut self.streaming);
                     self.meter.message(&id, "", main_loop, counts, listener);
                     self.streaming = id;
@@ -478,8 +479,12 @@ fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     if errors_first || message.trim().is_empty() {
         message = other;
     }
-    if message.trim().is_empty() {
-        message = line.subtype.to_string();
+    // Amp says it in a field of its own.
+    let own = [&line.error.message, &line.error.category, &line.subtype];
+    if message.trim().is_empty()
+        && let Some(told) = own.into_iter().find(|text| !text.trim().is_empty())
+    {
+        message = told.to_string();
     }
     let by_cap = match (&*line.subtype, &*line.terminal_reason) {
         ("error_max_turns", _) | (_, "max_turns") => Some(FaultKind::TurnLimit),
@@ -509,9 +514,6 @@ fn action(kind: &str, signature: &str) -> Action {
     let signature = crate::excerpt(signature).into_owned();
     Action { signature, kind: kind.to_owned(), ..Action::default() }
 }
-
-/// How a parser complains of a number that no type can hold.
-const TOO_LARGE: &str = "number out of range";
 
 /// How texts begin that stand in the place of a person's and are written by the program.
 const NOT_BY_PEOPLE: [&str; 7] = [

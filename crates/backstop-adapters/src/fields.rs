@@ -7,6 +7,10 @@ use backstop_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::lenient::{AMOUNTS, COUNTS};
+use crate::repair::repaired;
+use crate::shallow::shallow;
+
 /// The value of a record, or nothing if it is no JSON.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
     parse_as(bytes).ok()
@@ -14,14 +18,18 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
 
 /// What is written as JSON.
 ///
-/// Programs that cut text by UTF-16 units print half characters as lone escapes (`\ud83d`), which
-/// are no valid JSON. They are replaced rather than losing the whole record.
+/// What a few bytes or too deep a part of it make unreadable is repaired rather than losing the whole
+/// record.
 pub(crate) fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| {
-        let text = String::from_utf8_lossy(bytes);
-        match without_half_characters(&text) {
-            Cow::Borrowed(_) if matches!(text, Cow::Borrowed(_)) => Err(error),
-            repaired => serde_json::from_str(&repaired),
+        let mut text = String::from_utf8_lossy(bytes);
+        if let Some(repaired) = repaired(&text) {
+            text = Cow::Owned(repaired);
+        }
+        match (shallow(text.as_bytes()), text) {
+            (Some(shallow), _) => serde_json::from_slice(&shallow),
+            (None, Cow::Owned(text)) => serde_json::from_str(&text),
+            (None, Cow::Borrowed(_)) => Err(error),
         }
     })
 }
@@ -43,22 +51,18 @@ pub(crate) fn count(value: &Value, key: &str) -> u64 {
 
 /// A whole number that is not negative, wherever it stands.
 pub(crate) fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        // Beyond 2^53 a double names no exact count any more, and such a count is no honest figure.
-        let honest = (0.0..=9_007_199_254_740_992.0).contains(&number);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the range was checked, and the fraction is to be cut off"
-        )]
-        honest.then_some(number as u64)
-    })
+    let number = value.as_f64().filter(|number| COUNTS.contains(number))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked, and the fraction is to be cut off"
+    )]
+    Some(number as u64)
 }
 
 /// A sum of money.
 pub(crate) fn amount(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
+    value.as_f64().filter(|amount| AMOUNTS.contains(amount))
 }
 
 /// A cost that an agent gives as zero where it does not know the price.
@@ -115,49 +119,6 @@ pub(crate) fn words(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Replaces escapes of half characters that have no other half.
-fn without_half_characters(json: &str) -> Cow<'_, str> {
-    let mut repaired = String::new();
-    let mut kept = 0;
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
-        let escape = at + found;
-        at = match half_at(json, escape) {
-            None => (escape + 2).min(json.len()),
-            Some(Half::First) if half_at(json, escape + 6) == Some(Half::Second) => escape + 12,
-            Some(_) => {
-                repaired.push_str(&json[kept..escape]);
-                repaired.push('\u{fffd}');
-                kept = escape + 6;
-                kept
-            }
-        };
-        // What follows a backslash may be a character of several bytes.
-        at = json.ceil_char_boundary(at);
-    }
-    if kept == 0 {
-        return Cow::Borrowed(json);
-    }
-    repaired.push_str(&json[kept..]);
-    Cow::Owned(repaired)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    First,
-    Second,
-}
-
-/// Whether an escape of half a character begins here.
-fn half_at(json: &str, at: usize) -> Option<Half> {
-    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-    match u16::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::First),
-        0xdc00..=0xdfff => Some(Half::Second),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -166,20 +127,22 @@ mod tests {
 
     use super::*;
 
-    #[rstest]
-    #[case::whole_character(r#"{"a":"\ud83d\ude00"}"#, "\u{1f600}")]
-    #[case::first_half(r#"{"a":"cut \ud83d"}"#, "cut \u{fffd}")]
-    #[case::second_half(r#"{"a":"\ude00 cut"}"#, "\u{fffd} cut")]
-    #[case::two_first_halves(r#"{"a":"\ud83d\ud83d\ude00"}"#, "\u{fffd}\u{1f600}")]
-    #[case::escaped_backslash(r#"{"a":"\\ud83d \ud83d"}"#, "\\ud83d \u{fffd}")]
-    fn half_characters_do_not_lose_the_record(#[case] line: &str, #[case] expected: &str) {
-        assert_eq!(text(&parse(line.as_bytes()).unwrap(), "a"), Some(expected));
-    }
-
     #[test]
     fn bytes_that_are_no_text_do_not_lose_the_record() {
         assert_eq!(parse(b"{\"a\":\"x\xff\"}"), Some(json!({"a": "x\u{fffd}"})));
         assert_eq!(parse(b"not json"), None);
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_does_not_lose_the_record() {
+        let deep = format!(
+            r#"{{"a":{}"[]"{},"b":1,"c":"\ud83d"}}"#,
+            "[".repeat(10_000),
+            "]".repeat(10_000)
+        );
+        let value = parse(deep.as_bytes()).unwrap();
+        assert_eq!((count(&value, "b"), text(&value, "c")), (1, Some("\u{fffd}")));
+        assert_eq!(parse("[".repeat(10_000).as_bytes()), None);
     }
 
     #[rstest]
@@ -187,6 +150,8 @@ mod tests {
     #[case(json!(7.9), Some(7))]
     #[case(json!(-1), None)]
     #[case(json!(1e300), None)]
+    #[case(json!(u64::MAX), None)]
+    #[case(json!(1_000_000_000_000_000_u64), Some(1_000_000_000_000_000))]
     #[case(json!("7"), None)]
     fn a_count_is_never_negative(#[case] value: Value, #[case] expected: Option<u64>) {
         assert_eq!(whole(&value), expected);

@@ -1,14 +1,20 @@
 //! The bodies of the fuzz targets: any bytes go in, and what must always hold is asserted.
 
 use backstop_core::engine::Engine;
-use backstop_core::event::{Event, EventKind};
+use backstop_core::event::{Event, EventKind, Review, ReviewOutcome};
 use backstop_core::policy::{Policy, Preset};
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::hook::{
+    Act, Answer, HookAgent, HookEvent, HookInput, Transcript, TranscriptReader, markers, matches,
+    may_write_unnamed, targets,
+};
 use crate::report::Format;
+use crate::review::Said;
 use crate::{
-    Adapter, Agent, Exit, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Translator,
+    Adapter, Agent, Exit, Export, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Telemetry,
+    Translator,
 };
 use crate::{Jsonl, report, trajectory};
 
@@ -47,6 +53,88 @@ pub fn report(format: Format, data: &[u8]) {
     assert_eq!(report::recognise(data, Some(format)), Some(report.clone()), "it is read the same");
     assert!(report.broken.is_none() || !report.succeeded(), "a broken report is no success");
     keep_and_decide(vec![report.event().into()]);
+}
+
+/// What an agent sends to a hook is understood or refused. What is understood can be kept in a
+/// journal, and whatever is answered is one JSON object that its event takes.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn hook(data: &[u8]) {
+    let Ok(input) = HookInput::read(data) else { return };
+    assert!(!input.event_name().is_empty(), "what was read says what it is about");
+    assert!(targets(&input).iter().all(|path| !path.is_empty()), "a file has a name");
+    let policy = Policy::preset(Preset::Ralph);
+    let found = matches(&policy, input.last_message()).into_iter().map(EventKind::from);
+    let marked = markers(&policy, input.last_message()).into_iter().map(EventKind::from);
+    let mut events: Vec<EventKind> = found.chain(marked).collect();
+    for agent in HookAgent::ALL {
+        let told = input.events(agent, &moment());
+        let expected = usize::from(input.event() != HookEvent::Other);
+        assert!(told.len() <= expected, "one call tells of one thing");
+        events.extend(told);
+    }
+    keep_and_decide(events);
+    let why = || format!("{}: {}", input.tool_name(), input.last_message());
+    let acts = [Act::Deny(why()), Act::Halt(why()), Act::SendBack(why()), Act::Tell(why())];
+    for act in acts {
+        let notice = may_write_unnamed(&input).then(why);
+        let Some(answer) = (Answer { act, notice }).render(input.event()) else { continue };
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
+        assert!(answer.is_object(), "an answer is one object");
+    }
+}
+
+/// A transcript is read on from where it was left. It tells the same however it is cut, never reads
+/// beyond its end, and what is remembered of it can be kept.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn hook_transcript(data: &[u8]) {
+    for agent in HookAgent::ALL {
+        let read = |state: Transcript, piece: usize, data: &[u8]| {
+            let mut reader = TranscriptReader::new(agent, state, "", &moment());
+            data.chunks(piece).for_each(|piece| reader.push(piece));
+            reader.finish()
+        };
+        let (state, events) = read(Transcript::default(), data.len().max(1), data);
+        let pieces = read(Transcript::default(), 7, data);
+        assert_eq!((&state, &events), (&pieces.0, &pieces.1), "cuts change what is told");
+        let rest = usize::try_from(state.offset).ok().and_then(|offset| data.get(offset..));
+        let rest = rest.unwrap_or_else(|| panic!("{} bytes of {}", state.offset, data.len()));
+        assert!(!rest.contains(&b'\n'), "only the last line may be unfinished");
+        let kept = serde_json::to_string(&state).unwrap_or_default();
+        let again: Option<Transcript> = serde_json::from_str(&kept).ok();
+        assert_eq!(again.as_ref(), Some(&state), "a session can't keep it: {kept}");
+        keep_and_decide(events);
+    }
+}
+
+/// An export of telemetry is read or refused, and tells only what can be kept.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn telemetry(data: &[u8]) {
+    let Ok(export) = Export::read(data) else { return };
+    let (mut telemetry, mut translator) = (Telemetry::default(), Translator::default());
+    let mut events = Vec::new();
+    // The second time it is one that an exporter has sent again.
+    for _ in 0..2 {
+        let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
+        telemetry.hear(&export, &moment(), &mut hear);
+    }
+    keep_and_decide(events);
+}
+
+/// What a reviewer says has a verdict or none. Who approves asks for nothing.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn review(data: &[u8]) {
+    let Some(said) = Said::read(data) else { return };
+    let approved = said.outcome == ReviewOutcome::Approved;
+    assert!(!approved || said.requests.is_empty(), "an approval asks for nothing");
+    keep_and_decide(vec![Review::from(said).into()]);
 }
 
 fn told(agent: Agent, data: &[u8], piece: usize, exit: Option<Exit>) -> (Vec<EventKind>, Outcome) {

@@ -5,7 +5,6 @@
 
 mod answer;
 mod call;
-mod shallow;
 mod target;
 mod transcript;
 mod words;
@@ -142,10 +141,7 @@ impl HookInput {
         if bytes.trim_ascii().is_empty() {
             return Err(HookInputError::Empty);
         }
-        let fields = parse(bytes)
-            .or_else(|| parse(&shallow::shallow(bytes)))
-            .filter(Value::is_object)
-            .ok_or(HookInputError::NotAnObject)?;
+        let fields = parse(bytes).filter(Value::is_object).ok_or(HookInputError::NotAnObject)?;
         let input = Self { fields };
         if input.event_name().is_empty() { Err(HookInputError::NoEvent) } else { Ok(input) }
     }

@@ -30,8 +30,10 @@ mod opencode;
 mod patterns;
 mod pi;
 mod prices;
+mod repair;
 pub mod report;
 pub mod review;
+mod shallow;
 mod telemetry;
 #[cfg(test)]
 mod testing;

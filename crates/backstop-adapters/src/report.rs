@@ -156,6 +156,11 @@ impl TestReport {
         if self.format.names_are_unique() {
             self.match_attempts();
         }
+        // A summary that was cut off counts less than was named before it.
+        let named = self.cases.iter().filter(|case| case.status == Status::Failed).count();
+        if named as u64 > self.counted.failed {
+            self.mark_broken("more tests failed than the summary counts");
+        }
         // A plan of TAP may say that there is nothing to do.
         if self.counted == TestCounts::default() && self.format != Format::Tap {
             self.mark_broken(NO_TEST_RAN);

@@ -10,6 +10,7 @@ mod verdict;
 use backstop_core::event::{Review, ReviewOutcome};
 use backstop_core::review::requests_hash;
 
+use crate::framing::encoding::decoded;
 use crate::framing::without_escapes;
 use list::{Fence, Items};
 use verdict::{Stated, stated};
@@ -24,7 +25,8 @@ pub struct Said {
 impl Said {
     /// What a reviewer says; none where there is no verdict in it.
     pub fn read(output: &[u8]) -> Option<Self> {
-        let text = String::from_utf8_lossy(&output[..output.len().min(MOST_BYTES)]);
+        let bytes = decoded(&output[..output.len().min(MOST_BYTES)]);
+        let text = String::from_utf8_lossy(&bytes);
         json::read(&text).or_else(|| read_text(&text))
     }
 

@@ -23,6 +23,26 @@ fn trajectories_are_read_or_refused() {
 }
 
 #[test]
+fn hooks_understand_or_refuse() {
+    smoke::run(&seeds("hooks"), 1_500, fuzz::hook);
+}
+
+#[test]
+fn exports_and_reviews_are_read_or_refused() {
+    smoke::run(&seeds("telemetry"), 800, fuzz::telemetry);
+    smoke::run(&seeds("reviews"), 800, fuzz::review);
+}
+
+#[test]
+fn transcripts_are_read_on() {
+    let agents = seeds("agents").into_iter();
+    let transcripts: Vec<_> = agents
+        .filter(|(name, _)| name.contains("transcript") || name.contains("rollout"))
+        .collect();
+    smoke::run(&transcripts, 800, fuzz::hook_transcript);
+}
+
+#[test]
 fn reports_are_read_or_refused() {
     let seeds = seeds("reports");
     for format in Format::readable() {

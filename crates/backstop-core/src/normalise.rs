@@ -9,6 +9,7 @@ mod clean;
 mod cut;
 mod error_lines;
 mod json;
+mod lanes;
 mod recognise;
 mod rewrite;
 mod sink;

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::lenient::{AMOUNTS, COUNTS};
+
 /// The figures of one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Report {
@@ -48,7 +50,7 @@ impl Figure {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim_end_matches('.').replace(',', "");
         let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
+        let value: f64 = text.parse().ok().filter(|value| AMOUNTS.contains(value))?;
         Some(Self { value, doubt: 0.5 * 0.1_f64.powi(i32::try_from(decimals).ok()?) })
     }
 }
@@ -60,7 +62,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
         Some(digits) => (digits, 1000.0),
         None => match text.strip_suffix('M') {
             Some(digits) => (digits, 1_000_000.0),
-            None => return text.parse().ok(),
+            None => (&*text, 1.0),
         },
     };
     let value = (digits.parse::<f64>().ok()? * thousands).round();
@@ -69,7 +71,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "the range is checked, and the value was rounded"
     )]
-    (0.0..1e15).contains(&value).then_some(value as u64)
+    COUNTS.contains(&value).then_some(value as u64)
 }
 
 static WORDINGS: LazyLock<[Regex; 2]> = LazyLock::new(|| {

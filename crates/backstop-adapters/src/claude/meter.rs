@@ -17,6 +17,8 @@ use tokens::Tokens;
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     messages: Seen,
+    /// What the last message told that has no id: Amp gives none, and each of its records is one.
+    unnamed: Option<Tokens>,
     /// The main loop's messages since the last result.
     main: Tokens,
     /// All messages since the last result, sub-agents' too.
@@ -61,6 +63,7 @@ impl Meter {
     /// twice does, and what it uses is its own.
     pub fn launch(&mut self) {
         self.messages = Seen::default();
+        self.unnamed = None;
         self.main = Tokens::default();
         self.all = Tokens::default();
         self.fresh = true;
@@ -77,10 +80,16 @@ impl Meter {
         listener: &mut dyn Listener,
     ) {
         let tokens = Tokens::from(counts);
-        if id.is_empty() || tokens.is_nothing() {
+        if tokens.is_nothing() {
             return;
         }
-        let more = self.messages.news(id, tokens);
+        let more = if !id.is_empty() {
+            self.messages.news(id, tokens)
+        } else if self.unnamed.replace(tokens) == Some(tokens) {
+            Tokens::default()
+        } else {
+            tokens
+        };
         if more.is_nothing() {
             return;
         }

@@ -10,9 +10,22 @@ pub(super) fn read(text: &str) -> Option<Found> {
     let mut report = TestReport::new(Format::Sympy);
     let mut file = String::new();
     let mut found = None;
-    for line in lines(text) {
-        if let Some(counts) = figures(line.text) {
-            found = Some((counts, line.end));
+    let mut lines = lines(text);
+    while let Some(line) = lines.next() {
+        if line.text.contains(BEGIN) {
+            // A long line is folded.
+            let (mut summary, mut end) = (line.text.to_owned(), line.end);
+            for next in lines.by_ref().take(if is_whole(&summary) { 0 } else { MOST_FOLDS }) {
+                summary.push(' ');
+                summary.push_str(next.text);
+                end = next.end;
+                if is_whole(&summary) {
+                    break;
+                }
+            }
+            if let Some(counts) = figures(&summary) {
+                found = Some((counts, end, is_whole(&summary)));
+            }
         } else if let Some(name) = file_line(line.text) {
             file = name.to_owned();
         } else if let Some((name, status)) = case_line(line.text)
@@ -22,15 +35,23 @@ pub(super) fn read(text: &str) -> Option<Found> {
             report.push(Case::new(&format!("{file}:{name}"), status));
         }
     }
-    let (counts, at) = found?;
+    let (counts, at, is_whole) = found?;
     report.settle(counts);
+    if !is_whole {
+        report.mark_broken("the summary is cut off");
+    }
     Some(Found { report, at })
 }
 
-/// `tests finished: 3 passed, 4 failed, 3 exceptions, in 0.06 seconds`; a long line is folded.
+/// The time stands last.
+fn is_whole(summary: &str) -> bool {
+    summary.contains(" seconds")
+}
+
+/// `tests finished: 3 passed, 4 failed, 3 exceptions, in 0.06 seconds`
 fn figures(line: &str) -> Option<TestCounts> {
     let line = line.trim_matches(['=', ' ']);
-    let figures = line.strip_prefix("tests finished: ")?;
+    let figures = line.strip_prefix(BEGIN)?;
     let mut counts = TestCounts::default();
     let mut has_passed = false;
     for figure in figures.split(',') {
@@ -69,6 +90,9 @@ fn case_line(line: &str) -> Option<(&str, Status)> {
     };
     (name.starts_with("test") && outcome.split_whitespace().count() <= 2).then_some((name, status))
 }
+
+const BEGIN: &str = "tests finished: ";
+const MOST_FOLDS: usize = 2;
 
 #[cfg(test)]
 mod tests {

@@ -26,8 +26,8 @@ struct Reading {
     /// The test whose traceback is being read, and the last line of it so far.
     speaker: Option<String>,
     errors: BTreeMap<String, String>,
-    /// How many tests ran, until the verdict comes.
-    ran: Option<u64>,
+    /// How many tests ran, until the verdict comes, and how many lines of others came since.
+    ran: Option<(u64, u32)>,
     at: usize,
 }
 
@@ -48,11 +48,11 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         if let Some(ran) = ran(text) {
-            self.ran = Some(ran);
+            self.ran = Some((ran, 0));
             self.speaker = None;
             return;
         }
-        if let Some(ran) = self.ran {
+        if let Some((ran, others)) = self.ran {
             if let Some(counts) = verdict(text, ran) {
                 self.at = line.end;
                 self.ran = None;
@@ -62,7 +62,8 @@ impl Reading {
             if text.is_empty() {
                 return;
             }
-            self.ran = None;
+            // The verdict is written to the standard error, and the standard output may come between.
+            self.ran = (others < MOST_BETWEEN).then_some((ran, others + 1));
         }
         if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
             self.speaker = Some(name.to_owned());
@@ -151,6 +152,10 @@ fn verdict(line: &str, ran: u64) -> Option<TestCounts> {
             _ => {}
         }
     }
+    // What failed always says how much of it did, unless it was cut off.
+    if line.starts_with("FAILED") && counts.failed == 0 {
+        counts.failed = 1;
+    }
     counts.passed = ran.saturating_sub(counts.failed).saturating_sub(counts.skipped);
     Some(counts)
 }
@@ -173,6 +178,8 @@ fn status(result: &str) -> Option<(Status, Option<&str>)> {
         }
     })
 }
+
+const MOST_BETWEEN: u32 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -110,3 +110,15 @@ proptest::proptest! {
         let _ = Said::read(text.as_bytes());
     }
 }
+
+#[rstest]
+#[case::text("Changes requested\r\n- Add a test\r\n", "changes")]
+#[case::json(r#"{"outcome":"approved"}"#, "approved")]
+fn the_encoding_makes_no_difference(#[case] text: &str, #[case] expected: &str) {
+    let marked = format!("\u{feff}{text}");
+    let name = |bytes: &[u8]| said(&String::from_utf8_lossy(bytes)).map(|(name, _)| name);
+    assert_eq!(name(text.as_bytes()), Some(expected));
+    assert_eq!(name(marked.as_bytes()), Some(expected));
+    let sixteen: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(Said::read(&sixteen), Said::read(text.as_bytes()));
+}

@@ -9,6 +9,7 @@ use super::ledger::{Figures, Ledger, Ledgers};
 use super::scalar::{Scalar, count};
 use crate::fault::from_status;
 use crate::launch::fault_of;
+use crate::lenient::AMOUNTS;
 use crate::{Fault, Moment};
 
 /// Its sessions: requests as log records, and the same requests in counters.
@@ -28,7 +29,7 @@ impl Claude {
     pub fn metric(&mut self, name: &str, added: f64, point: &Attributes, resource: &Attributes) {
         let mut figures = Figures::default();
         match (name, point.text(Key::Type)) {
-            (COST, _) => figures.cost_usd = Some(added),
+            (COST, _) => figures.cost_usd = Some(added).filter(|cost| AMOUNTS.contains(cost)),
             (TOKENS, Some("input")) => figures.input = count(added),
             (TOKENS, Some("output")) => figures.output = count(added),
             (TOKENS, Some("cacheRead")) => figures.cache_read = count(added),
@@ -46,7 +47,7 @@ impl Claude {
             output: record.count(Key::OutputTokens),
             cache_read: record.count(Key::CacheReadTokens),
             cache_write: record.count(Key::CacheCreationTokens),
-            cost_usd: record.amount(Key::CostUsd),
+            cost_usd: record.amount(Key::CostUsd).filter(|cost| AMOUNTS.contains(cost)),
         };
         self.attempt = None;
         let session = session(record, resource);

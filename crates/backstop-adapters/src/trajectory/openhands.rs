@@ -11,6 +11,7 @@ use super::spent::Spent;
 use super::teller::Teller;
 use super::{each_value, text};
 use crate::Outcome;
+use crate::fields::whole;
 
 /// Reads runs, one a line, or the events of one.
 pub(super) fn read(bytes: &[u8], teller: &mut Teller<'_>) {
@@ -56,7 +57,7 @@ impl Reader {
         if let Some(metrics) = event.get("llm_metrics") {
             teller.at(teller.time(event.get("timestamp")));
             teller.used_until_now(Spent::accumulated(metrics));
-            let window = |name| metrics.get("accumulated_token_usage")?.get(name)?.as_u64();
+            let window = |name| whole(metrics.get("accumulated_token_usage")?.get(name)?);
             teller.context(window("per_turn_token"), window("context_window"));
         }
         if let Some(action) = text(event, "action") {

@@ -10,6 +10,7 @@ use super::ending::fault;
 use super::spent::Spent;
 use super::teller::Teller;
 use super::{each_value, text, words};
+use crate::fields::whole;
 use crate::{Fault, FaultKind, Outcome};
 
 pub(super) fn read(bytes: &[u8], teller: &mut Teller<'_>) {
@@ -182,7 +183,7 @@ impl Reader {
             self.total = users.values().map(Spent::accumulated).fold(Spent::default(), Spent::plus);
             teller.used_until_now(self.total);
             for user in users.values().take(1) {
-                let window = |name| user.get("accumulated_token_usage")?.get(name)?.as_u64();
+                let window = |name| whole(user.get("accumulated_token_usage")?.get(name)?);
                 teller.context(window("per_turn_token"), window("context_window"));
             }
         }

@@ -3,6 +3,9 @@
 use backstop_core::event::{Usage, UsageBasis};
 use serde_json::Value;
 
+use crate::fields::whole;
+use crate::lenient::AMOUNTS;
+
 /// Tokens and money, of one answer or of all so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spent {
@@ -17,7 +20,7 @@ impl Spent {
     /// Tokens as most providers count them: what was read from the cache, or written to it, is part
     /// of the prompt.
     pub fn tokens(usage: &Value) -> Self {
-        let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
+        let count = |path: &str| usage.pointer(path).and_then(whole);
         let first = |paths: [&str; 2]| paths.into_iter().find_map(count).unwrap_or(0);
         let cache_read = first(["/cache_read_tokens", "/prompt_tokens_details/cached_tokens"]);
         let cache_write = first(["/cache_write_tokens", "/cache_creation_input_tokens"]);
@@ -40,7 +43,7 @@ impl Spent {
     /// The same, at this price.
     #[must_use]
     pub fn at(self, cost_usd: Option<f64>) -> Self {
-        Self { cost_usd: cost_usd.unwrap_or(0.0).max(0.0), ..self }
+        Self { cost_usd: cost_usd.filter(|cost| AMOUNTS.contains(cost)).unwrap_or(0.0), ..self }
     }
 
     #[must_use]
@@ -105,6 +108,7 @@ mod tests {
     #[case(json!({"input_tokens": 7, "output_tokens": 2}), [7, 2, 0, 0])]
     #[case(json!({"prompt_tokens": 5, "cache_read_tokens": 9}), [0, 0, 9, 0])]
     #[case(json!({"prompt_tokens": -5, "completion_tokens": "9"}), [0, 0, 0, 0])]
+    #[case(json!({"prompt_tokens": u64::MAX, "completion_tokens": 1e300}), [0, 0, 0, 0])]
     #[case(json!(null), [0, 0, 0, 0])]
     fn counts(#[case] usage: Value, #[case] expected: [u64; 4]) {
         let spent = Spent::tokens(&usage);
@@ -116,6 +120,15 @@ mod tests {
         let spent = Spent { input: 5, ..Spent::default() };
         assert_eq!(spent.usage(UsageBasis::Final).unwrap().cost_usd, None);
         assert_eq!(Spent::default().usage(UsageBasis::Final), None);
+    }
+
+    #[rstest]
+    #[case(-1.0)]
+    #[case(1e300)]
+    #[case(f64::NAN)]
+    fn an_absurd_price_is_none(#[case] cost: f64) {
+        let spent = Spent { input: 5, ..Spent::default() }.at(Some(cost));
+        assert_eq!(spent.usage(UsageBasis::Final).unwrap().cost_usd, None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::spent::Spent;
 use super::teller::Teller;
 use super::text;
 use crate::Outcome;
+use crate::fields::whole;
 
 /// Steps are counted as SWE-agent counts them: with the last one, which may be its own `exit_cost`.
 pub(super) fn read(run: &Value, teller: &mut Teller<'_>) {
@@ -17,7 +18,7 @@ pub(super) fn read(run: &Value, teller: &mut Teller<'_>) {
     let information = run.get("info").unwrap_or(&Value::Null);
     if let Some(statistics) = information.get("model_stats") {
         // Its `total_cost` is that of all runs of a series until then.
-        let figure = |name| statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let figure = |name| statistics.get(name).and_then(whole).unwrap_or(0);
         let tokens = Spent {
             input: figure("tokens_sent"),
             output: figure("tokens_received"),

@@ -8,6 +8,7 @@ use super::spent::Spent;
 use super::teller::Teller;
 use super::text;
 use crate::Outcome;
+use crate::fields::whole;
 
 /// A trial, or all of them under `results`.
 pub(super) fn read(value: &Value, teller: &mut Teller<'_>) {
@@ -25,7 +26,7 @@ fn read_trial(trial: &Value, teller: &mut Teller<'_>) {
     let time = |name| trial.get(name);
     teller.at(teller.time(time("agent_started_at").or(time("trial_started_at"))));
     teller.at(teller.time(time("agent_ended_at")));
-    let tokens = |name| trial.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let tokens = |name| trial.get(name).and_then(whole).unwrap_or(0);
     teller.used_in_all(Spent {
         input: tokens("total_input_tokens"),
         output: tokens("total_output_tokens"),

@@ -1,5 +1,7 @@
 //! The first layer: escape sequences and control characters go, runs of white space become one.
 
+use super::lanes::{Lanes, WIDTH};
+
 /// The bytes of a text without terminal escapes and control characters, trimmed, each run of white
 /// space as one blank, or as one line end if it holds one.
 #[derive(Clone, Debug)]
@@ -34,6 +36,23 @@ impl<'a> Clean<'a> {
         }
         filled
     }
+
+    /// Steps over white space, of which most texts have long runs: indents.
+    fn skip_white_space(&mut self) {
+        let mut kinds = 0;
+        let white = self.rest.iter().take_while(|byte| {
+            let class = CLASSES[usize::from(**byte)];
+            kinds |= class & (WHITE | LINE_END);
+            class & WHITE != 0
+        });
+        let length = white.count();
+        self.rest = &self.rest[length..];
+        if kinds & LINE_END != 0 {
+            self.blank = Some(b'\n');
+        } else if length > 0 {
+            self.blank = self.blank.or(Some(b' '));
+        }
+    }
 }
 
 impl Iterator for Clean<'_> {
@@ -41,17 +60,10 @@ impl Iterator for Clean<'_> {
 
     fn next(&mut self) -> Option<u8> {
         loop {
+            self.skip_white_space();
             let (&byte, rest) = self.rest.split_first()?;
             match byte {
                 ESCAPE => self.rest = after_escape(rest),
-                b'\n' | b'\r' => {
-                    self.blank = Some(b'\n');
-                    self.rest = rest;
-                }
-                b' ' | b'\t' | VERTICAL_TAB | FORM_FEED => {
-                    self.blank = self.blank.or(Some(b' '));
-                    self.rest = rest;
-                }
                 0..=0x1f | DELETE => self.rest = rest,
                 _ => {
                     if let Some(blank) = self.blank.take()
@@ -76,12 +88,24 @@ fn unchanged(text: &[u8]) -> usize {
         let [first, second] = pair.map(|byte| CLASSES[usize::from(byte)]);
         first & (second | GONE) != 0
     };
-    text.array_windows().position(changes).unwrap_or(text.len().saturating_sub(1))
+    let mut at = 0;
+    while let (Some(these), Some(next)) = (Lanes::at(text, at), Lanes::at(text, at + 1)) {
+        let blank = |lanes: Lanes| lanes.below(b' ' + 1).or(lanes.from(DELETE));
+        let gone = blank(these).without(these.equal(b' ').or(these.equal(b'\n')));
+        if let Some(place) = blank(these).and(blank(next)).or(gone).first() {
+            return at + place;
+        }
+        at += WIDTH;
+    }
+    let found = text[at..].array_windows().position(changes);
+    found.map_or(text.len().saturating_sub(1), |found| at + found)
 }
 
 /// Classes of bytes, as bits. What goes may stand between blanks, so it is a blank as well.
 const BLANK: u8 = 1;
 const GONE: u8 = 2;
+const WHITE: u8 = 4;
+const LINE_END: u8 = 8;
 
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
@@ -90,23 +114,22 @@ const CLASSES: [u8; 256] = {
         classes[byte] = BLANK | GONE;
         byte += 1;
     }
-    classes[b' ' as usize] = BLANK;
-    classes[b'\n' as usize] = BLANK;
+    classes[b' ' as usize] = BLANK | WHITE;
+    classes[b'\n' as usize] = BLANK | WHITE | LINE_END;
+    classes[b'\r' as usize] |= WHITE | LINE_END;
+    classes[b'\t' as usize] |= WHITE;
+    classes[VERTICAL_TAB as usize] |= WHITE;
+    classes[FORM_FEED as usize] |= WHITE;
     classes[DELETE as usize] = BLANK | GONE;
     classes
 };
 
 /// Whether cleaning would leave the text as it is.
 pub(crate) fn is_clean(text: &[u8]) -> bool {
-    let mut after_blank = true;
-    for &byte in text {
-        let blank = matches!(byte, b' ' | b'\n');
-        if (blank && after_blank) || (byte < b' ' && byte != b'\n') || byte == DELETE {
-            return false;
-        }
-        after_blank = blank;
-    }
-    !after_blank
+    let prints = |byte: &u8| CLASSES[usize::from(*byte)] & BLANK == 0;
+    text.first().is_some_and(prints)
+        && text.last().is_some_and(prints)
+        && unchanged(text) == text.len() - 1
 }
 
 /// What follows the escape sequence whose first byte has just been read. A broken sequence ends
@@ -148,6 +171,7 @@ const DELETE: u8 = 0x7f;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rstest::rstest;
 
     use super::*;
@@ -166,5 +190,45 @@ mod tests {
         let bytes: Vec<u8> = Clean::new(input.as_bytes()).collect();
         assert_eq!(is_clean(input.as_bytes()), !input.is_empty() && bytes == input.as_bytes());
         assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+
+    /// The rule itself, byte by byte, for text without escape sequences.
+    fn plainly(text: &[u8]) -> Vec<u8> {
+        let printed: Vec<u8> = text
+            .iter()
+            .filter(|byte| !matches!(**byte, 0..=0x08 | 0x0e..=0x1f | DELETE))
+            .map(|byte| if *byte == b'\r' { b'\n' } else { *byte })
+            .collect();
+        let is_white = |byte: &u8| matches!(*byte, 0x09..=0x0d | b' ');
+        let runs = printed.chunk_by(|one, other| is_white(one) == is_white(other));
+        let cleaned = runs.flat_map(|run| match run {
+            [first, ..] if !is_white(first) => run,
+            _ if run.contains(&b'\n') => b"\n",
+            _ => b" ",
+        });
+        let cleaned: Vec<u8> = cleaned.copied().collect();
+        cleaned.trim_ascii().to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn many_bytes_at_once_are_cleaned_like_one(
+            text in "[a-c \t\n\r\x0b\x0c\x00\x07\x7fé→]{0,80}( {0,12}[a-z\n]{0,12}){0,8}",
+            room in 1_usize..40,
+        ) {
+            let mut clean = Clean::new(text.as_bytes());
+            let mut filled = Vec::new();
+            let mut buffer = vec![0; room];
+            loop {
+                let length = clean.fill(&mut buffer);
+                filled.extend_from_slice(&buffer[..length]);
+                if length < room {
+                    break;
+                }
+            }
+            let expected = plainly(text.as_bytes());
+            prop_assert_eq!(&filled, &expected);
+            prop_assert_eq!(Clean::new(text.as_bytes()).collect::<Vec<u8>>(), expected);
+        }
     }
 }

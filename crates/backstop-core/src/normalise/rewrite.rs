@@ -361,6 +361,15 @@ mod tests {
             "\"",
             "~",
             "@",
+            "→",
+            "µs",
+            "μs",
+            "T1230",
+            "20260115",
+            "0X7ffe12",
+            "ab12",
+            "3h",
+            "Min",
         ]);
         prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
     }

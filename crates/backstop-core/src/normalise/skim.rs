@@ -4,6 +4,8 @@
 //! and by the byte after it. Everything up to the first such place is written as it is, and is
 //! found with little more than one look-up for each byte.
 
+use super::lanes::{Lanes, WIDTH};
+
 /// Skims text in one style.
 pub(super) struct Skim {
     /// Digits within words are masked, so each word with one is looked at.
@@ -66,7 +68,12 @@ impl Skim {
             Some(next) => self.base_names && class_of(*next) & (NAME | SLASH) != 0,
         };
         let looked_at = if class & DIGIT != 0 {
-            self.mask_digits || all & DIGIT == 0 || may_be_a_quantity(word.len(), after)
+            self.mask_digits
+                || if all & DIGIT != 0 {
+                    may_be_a_quantity(word.len(), after)
+                } else {
+                    (all & HEX != 0 && word.len() >= SHORTEST_HASH) || may_have_a_unit(word)
+                }
         } else {
             (self.mask_digits && any & DIGIT != 0)
                 || (all & HEX != 0 && word.len() >= SHORTEST_HASH)
@@ -98,14 +105,15 @@ fn alarm(bytes: &[u8], from: usize) -> usize {
 }
 
 fn digit_or_slash(bytes: &[u8], from: usize) -> usize {
-    let is_wanted = |byte: &u8| byte.is_ascii_digit() | (*byte == b'/');
+    // The slash stands right before the digits.
+    let is_wanted = |byte: &u8| matches!(byte, b'/'..=b'9');
     let mut at = from;
-    // Without a way out of the inner loop, a compiler can look at all bytes of a chunk at once.
-    for chunk in bytes[from..].chunks_exact(CHUNK) {
-        if chunk.iter().fold(false, |any, byte| any | is_wanted(byte)) {
-            break;
+    while let Some(lanes) = Lanes::at(bytes, at) {
+        let wanted = lanes.from(b'/').without(lanes.from(b'9' + 1));
+        if let Some(place) = wanted.first() {
+            return at + place;
         }
-        at += CHUNK;
+        at += WIDTH;
     }
     bytes[at..].iter().position(is_wanted).map_or(bytes.len(), |found| at + found)
 }
@@ -117,14 +125,31 @@ fn before(bytes: &[u8], from: usize, alarm: usize) -> usize {
         end - letters.count()
     };
     let word = begin_of_word(alarm);
-    // Groups of a UUID may come before the first with a digit, and before others a word and what
-    // separates them. At the end of what can be seen, the digit may still come.
-    let reach = match bytes[from..word] {
-        [.., b'-'] => LONGEST_UUID,
-        [.., b' ' | b',' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\''] => LONGEST_LABEL,
-        _ => return word,
-    };
-    begin_of_word(word.saturating_sub(reach).max(from))
+    match bytes[from..word] {
+        // Groups of a UUID may come before the first with a digit.
+        [.., b'-'] => begin_of_word(word.saturating_sub(LONGEST_UUID).max(from)),
+        // Before a number, a weekday, a month or what it stands for, and one more before these. At
+        // the end of what can be seen, the digit may still come.
+        [.., last] if is_separator(last) => {
+            let mut begin = word;
+            for _ in 0..2 {
+                let apart = bytes[from..begin].iter().rev().take_while(|byte| is_separator(**byte));
+                let end = begin - apart.count();
+                let start = begin_of_word(end);
+                if !begins_noise(&bytes[start..end]) {
+                    break;
+                }
+                begin = start;
+            }
+            begin
+        }
+        _ => word,
+    }
+}
+
+/// Whether the byte can stand between a number and what it stands for.
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b',' | b'=' | b':' | b'#' | b'[' | b'(' | b'"' | b'\'')
 }
 
 fn class_of(byte: u8) -> u8 {
@@ -150,6 +175,17 @@ fn may_be_a_quantity(digits: usize, after: &[u8]) -> bool {
         [b'%', ..] | [] | [b' ' | b'.'] => true,
         _ => false,
     }
+}
+
+/// Whether a word that begins with a digit can be a length of time, a point in time or an address:
+/// what follows the digits tells. Numbers of lines stand right before their text in what agents read.
+fn may_have_a_unit(word: &[u8]) -> bool {
+    let after = word.iter().find(|byte| !byte.is_ascii_digit());
+    // Of characters beyond ASCII, only those that stand for millionths begin a unit.
+    after.is_some_and(|byte| {
+        matches!(byte.to_ascii_lowercase(), b'h' | b'm' | b'n' | b's' | b't' | b'u' | b'x')
+            || matches!(byte, 0xc2 | 0xce)
+    })
 }
 
 /// Whether the slash can neither begin a temporary path nor stand before a host. One within a path
@@ -226,9 +262,6 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-const CHUNK: usize = 32;
-/// A weekday or what stands for a number, and what may stand between that and a digit.
-const LONGEST_LABEL: usize = b"localhost:".len();
 const LONGEST_UUID: usize = 36;
 /// Of all hexadecimal words, these and longer ones can be hashes.
 const SHORTEST_HASH: usize = 7;

@@ -462,3 +462,28 @@ proptest! {
         told(&output, exit);
     }
 }
+
+#[test]
+fn amp_gives_no_ids_and_says_why_it_failed_beside_the_result() {
+    let message = |input: u64, output: u64| {
+        format!(
+            r#"{{"type":"assistant","session_id":"T-1","message":{{"role":"assistant","content":[{{"type":"text","text":"x"}}],"usage":{{"input_tokens":{input},"output_tokens":{output}}}}}}}"#
+        )
+    };
+    let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":2,"duration_ms":9,"error":"You've hit your usage limit. Try again in 5 minutes","session_id":"T-1"}"#;
+    let (one, other) = (message(100, 20), message(50, 10));
+    let told = lines(&[INIT, &one, &one, &other, failed]);
+    assert_eq!(told.tokens(), [150, 30, 0, 0]);
+    let kinds: Vec<FaultKind> = told.faults.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(kinds, [FaultKind::RateLimited]);
+}
+
+#[test]
+fn a_half_character_hides_nothing_else() {
+    let cut = answer("t1", "cut X", false).replace("cut X", r"cut \ud83d");
+    let call = assistant("m1", &call("t1", r"echo \ude00"));
+    let told = lines(&[INIT, &call, &cut, DONE]);
+    let results: Vec<_> = told.actions.iter().map(|action| action.2.as_deref()).collect();
+    assert_eq!(results, [Some("cut \u{fffd}")]);
+    assert_eq!(told.outcome, Some(Outcome::Succeeded));
+}

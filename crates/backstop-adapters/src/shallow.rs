@@ -1,8 +1,9 @@
 //! JSON without what is nested too deep to be read.
 
 /// The same JSON, but with nothing in place of lists and objects that are nested deeper than anybody
-/// looks. What an agent writes with one tool must not blind the guard of all others.
-pub(super) fn shallow(json: &[u8]) -> Vec<u8> {
+/// looks; none if there are none. What an agent hands to one tool must not hide its record.
+pub(crate) fn shallow(json: &[u8]) -> Option<Vec<u8>> {
+    let mut is_deep = false;
     let mut kept = Vec::with_capacity(json.len());
     let (mut in_text, mut escaped, mut depth) = (false, false, 0_usize);
     for &byte in json {
@@ -15,6 +16,7 @@ pub(super) fn shallow(json: &[u8]) -> Vec<u8> {
                 depth += 1;
                 is_kept = depth <= DEEPEST;
                 if depth == DEEPEST + 1 {
+                    is_deep = true;
                     kept.extend_from_slice(b"null");
                 }
             }
@@ -25,7 +27,7 @@ pub(super) fn shallow(json: &[u8]) -> Vec<u8> {
             kept.push(byte);
         }
     }
-    kept
+    is_deep.then_some(kept)
 }
 
 /// Half of what the parser would read.

@@ -317,8 +317,12 @@ impl Facts {
             Note::TurnAsked => {
                 self.turn = Some(errors::shortened(&noted.detail).to_owned());
                 self.asked_at = Some(now.at);
+                self.clock.wait(Wait::Answer);
             }
-            Note::LetGo | Note::Skipped => self.turn = None,
+            Note::LetGo | Note::Skipped => {
+                self.turn = None;
+                self.clock.done_waiting(Wait::Answer);
+            }
             Note::Attended => {
                 self.attended = Some(noted.detail.starts_with("on"));
                 self.turn = self.turn.take().filter(|_| self.attended == Some(true));

@@ -133,7 +133,7 @@ const CRITERIA: [&str; 4] = ["acceptance", "criteria", "definition of done", "do
 const CAUSES: [(RecoveryKind, &str); 3] = [
     (RecoveryKind::Context, "The context of the last session was full. You start afresh."),
     (RecoveryKind::Stagnation, "Nothing came of the last attempts. Go about it in another way."),
-    (RecoveryKind::Error, "The last attempts ended in errors. You start afresh."),
+    (RecoveryKind::Error, "Nothing came of the last attempts. You start afresh."),
 ];
 const MOST_TESTS: usize = 20;
 const LARGEST_FILE: u64 = 1 << 20;

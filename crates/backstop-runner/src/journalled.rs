@@ -7,6 +7,7 @@ use backstop_core::event::{Decided, Event};
 use backstop_core::facts::{Facts, Streaks};
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
+use backstop_core::reason::ReasonCode;
 use backstop_core::verdict::Verdict;
 use backstop_store::audit::{JsonText, NewAuditRow};
 use backstop_store::{DecisionRecord, NewEvent};
@@ -108,7 +109,10 @@ pub fn engine(policy: Policy, facts: Facts) -> Engine {
 
 /// Every rule that fired and counts, the winner first.
 fn fired(decision: &Decision) -> impl Iterator<Item = usize> + '_ {
-    let others = decision.also_met.iter().filter(|other| !other.shadow).map(|other| other.rule);
+    // Who shuts a machine down has seen nothing of what else had fired.
+    let is_seen = decision.reason.as_deref() != Some(ReasonCode::Terminated.as_str());
+    let others = decision.also_met.iter().filter(move |other| is_seen && !other.shadow);
+    let others = others.map(|other| other.rule);
     decision.rule.iter().map(|rule| rule.index).chain(others)
 }
 

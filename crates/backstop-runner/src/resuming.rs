@@ -134,11 +134,13 @@ pub async fn take_over(
     if !journal.lift(&**store, wishes.lifted, &wishes.by).await? {
         notes.push("the policy has no such guard, so there is none to lift".to_owned());
     }
+    // A crash was seen by nobody, and neither was what a machine that shut down cut off: what held
+    // the run up then does so still.
+    let is_seen = run.status.is_halted() && !journal.engine.facts().is_terminated();
     for event in changes(&run, wishes, &journal.engine)? {
         journal.take(event);
     }
-    // A crash was seen by nobody: what held the run up then does so still.
-    if run.status.is_halted() {
+    if is_seen {
         journal.set_aside_what_cannot_be_raised();
     }
     journal.commit(&**store, &lease).await?;

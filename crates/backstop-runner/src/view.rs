@@ -131,14 +131,12 @@ impl Listed {
     }
 }
 
-/// What a person is asked; nothing by a run that nobody drives, which asks again when it goes on.
+/// What a person is asked. Whether an iteration may start is asked by those only who would start it.
 fn question(engine: &Engine, run: &Run, interrupted: bool) -> Option<OpenQuestion> {
-    if interrupted {
-        return None;
-    }
-    let question = OpenQuestion::of(engine)?;
-    // A held run waits for as long as it takes.
-    Some(if run.status.is_halted() || !run.supervised { question.without_end() } else { question })
+    let is_driven = run.supervised && !interrupted && !run.status.is_halted();
+    let question = OpenQuestion::of(engine).filter(|open| is_driven || !open.is_of_turn())?;
+    // What nobody drives waits for as long as it takes.
+    Some(if is_driven { question } else { question.without_end() })
 }
 
 /// Where a run stands: as it was left, or as its facts are now.

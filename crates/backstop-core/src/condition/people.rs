@@ -5,7 +5,8 @@ use super::kind::Kind;
 use super::measure::{Measure, Scene};
 use super::words::{counted, quoted};
 use crate::event::{
-    Answer, GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome, WorkerStatus,
+    Answer, Guard, GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome,
+    WorkerStatus,
 };
 use crate::facts::{Streak, Streaks, Watch};
 use crate::field::{Count, choices, record};
@@ -50,16 +51,11 @@ impl Kind for GuardViolated {
     fn note(&self, scene: &Scene<'_>, _: &Measure) -> String {
         match scene.facts.guards.violated(self.kind) {
             None => "No guard is violated".to_owned(),
-            Some(guard) if guard.files.is_empty() => {
-                format!("Guard {} violated", guard.kind.name())
-            }
             Some(guard) => {
-                let named = guard.files.iter().take(3).map(|file| quoted(file)).collect::<Vec<_>>();
-                let more = match guard.files.len().saturating_sub(3) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                format!("Guard {} violated by {}{more}", guard.kind.name(), named.join(", "))
+                // Who puts right what is named should not be stopped again for what is not.
+                let others = scene.facts.guards.0.iter().filter(|other| other.kind != guard.kind);
+                let others = others.map(|other| format!(", {}", violation(other)));
+                format!("Guard {}{}", violation(guard), others.collect::<String>())
             }
         }
     }
@@ -73,6 +69,20 @@ impl Kind for GuardViolated {
             Some(GuardKind::Scope | GuardKind::Protected) | None => ReasonCode::GuardViolation,
         }
     }
+}
+
+/// `scope violated by 'a', 'b', 'c' and 4 more`.
+fn violation(guard: &Guard) -> String {
+    let kind = guard.kind.name();
+    if guard.files.is_empty() {
+        return format!("{kind} violated");
+    }
+    let named: Vec<_> = guard.files.iter().take(3).map(|file| quoted(file)).collect();
+    let more = match guard.files.len().saturating_sub(3) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{kind} violated by {}{more}", named.join(", "))
 }
 
 record! {

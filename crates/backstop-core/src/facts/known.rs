@@ -29,6 +29,11 @@ impl Facts {
         self.turn.as_deref()
     }
 
+    /// Whether the system asked the run to end, as when a machine shuts down.
+    pub fn is_terminated(&self) -> bool {
+        self.terminated
+    }
+
     /// When what is open was asked; none where nothing is.
     pub fn asked_at(&self) -> Option<Timestamp> {
         let is_open = self.question.is_some() || self.turn.is_some();

@@ -206,7 +206,8 @@ reasons! {
         summary: "An error, or a number of errors in a row, met a rule.",
         diagnosis: "The last error: {detail|see `backstop doctor`}. If it is harmless, give \
             `on_error` a `pattern` or raise `count` of `consecutive_errors`; if it passes by \
-            itself, list it under `[errors] transient`, so that backstop backs off instead.",
+            itself, list it under `[errors] transient`, so that backstop waits longer each time, \
+            and give it more attempts by that `count`.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",

@@ -210,7 +210,11 @@ impl Dispatcher {
             let verdict = self.decide();
             // What ends the run ends the question too; what has ceased needs no answer.
             if self.asking.is_some() && (self.ordered.is_some() || verdict != wanted) {
-                self.withdraw_question();
+                // A machine that shuts down answers nothing: it is asked when the run goes on.
+                match self.engine.facts().is_terminated() {
+                    true => self.asking = None,
+                    false => self.withdraw_question(),
+                }
                 return Ok(Next::Decide);
             }
         }
@@ -218,9 +222,13 @@ impl Dispatcher {
 
     /// A question that is of no interest any more is closed, so that nobody answers it.
     pub(super) fn withdraw_question(&mut self) {
-        let Some(asking) = self.asking.take() else { return };
-        if asking.prompt.matter == Matter::Question && self.engine.facts().question().is_some() {
-            self.note(Note::Withdrawn, asking.prompt.question);
+        // One that was open when the last supervisor ended is nobody's any more, either.
+        let is_turn = |asking: Asking| asking.prompt.matter == Matter::Turn;
+        if self.asking.take().is_some_and(is_turn) {
+            return;
+        }
+        if let Some(question) = self.engine.facts().question().map(str::to_owned) {
+            self.note(Note::Withdrawn, question);
         }
     }
 

@@ -10,6 +10,7 @@ use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
 
 use super::{Dispatcher, RunError, halt};
+use crate::git::Repository;
 use crate::guards::beginning::{Beginning, Place};
 use crate::guards::claims::{self, Claims};
 use crate::guards::protected::Protected;
@@ -45,6 +46,12 @@ fn settings(policy: &Policy, lifted: Lifted) -> Option<GuardSettings> {
     policy.with_lifted_guards(lifted).settings.guards
 }
 
+/// The repository that files are put back from, and the commit.
+struct Source {
+    repository: Repository,
+    commit: Option<String>,
+}
+
 impl Dispatcher {
     /// Before anything runs: is the work tree clean, does another run claim the same files, and
     /// are the protected files what they were?
@@ -69,11 +76,38 @@ impl Dispatcher {
                 Err(error) => self.unguarded(format!("other runs: {error}")),
             }
         }
+        let mut stands = Vec::new();
+        let mut source = None;
         if settings.watches_changes() {
-            self.check_what_stands(&settings).await?;
+            (stands, source) = self.check_what_stands(&settings).await?;
         }
-        let changed = self.spoilt_files(&settings).await?;
-        self.take_all(guards::events(protected_files(&changed)));
+        let spoilt = self.spoilt_files(&settings).await?;
+        self.violated(self.iteration_number(), &settings, stands, &spoilt, &spoilt, source).await
+    }
+
+    /// Puts files back, if the policy says so, and tells of all that violates a guard; of protected
+    /// files only of the news.
+    async fn violated(
+        &mut self,
+        iteration: u64,
+        settings: &GuardSettings,
+        mut violations: Vec<Violation>,
+        spoilt: &[Vec<u8>],
+        news: &[Vec<u8>],
+        source: Option<Source>,
+    ) -> Result<(), RunError> {
+        // What is protected is told as that, and once.
+        violations.retain(|violation| !spoilt.contains(&violation.file.path));
+        if violations.is_empty() && spoilt.is_empty() {
+            return Ok(());
+        }
+        if settings.reverts() {
+            self.revert(iteration, &violations, spoilt, source).await?;
+            self.spoilt_files(settings).await?;
+        }
+        let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
+        let events = guards::events(files.chain(protected_files(news)));
+        self.take_all(events);
         Ok(())
     }
 
@@ -91,14 +125,17 @@ impl Dispatcher {
 
     /// What an iteration changed whose end nobody saw, or that halted the run because of it: a
     /// resumption alone does not put files right.
-    async fn check_what_stands(&mut self, settings: &GuardSettings) -> Result<(), RunError> {
+    async fn check_what_stands(
+        &mut self,
+        settings: &GuardSettings,
+    ) -> Result<(Vec<Violation>, Option<Source>), RunError> {
         let mut standing = match Standing::read(&self.folder) {
             Ok(Some(standing)) => standing,
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok((Vec::new(), None)),
             Err(error) => {
                 self.folder.forget_iteration_beginning();
                 self.unguarded(format!("what the iteration began with can't be read: {error}"));
-                return Ok(());
+                return Ok((Vec::new(), None));
             }
         };
         let (launch, tree) = (self.launch.clone(), self.tree.clone());
@@ -107,17 +144,18 @@ impl Dispatcher {
         match self.look_beside(standing.violations(place, settings)).await? {
             // What it began with stays, for whoever goes on with the run.
             None => self.guard_check_was_cut_short(),
-            Some(Ok(violations)) => {
+            Some(Ok((violations, repository))) => {
                 self.keep_standing(&mut standing, &violations);
-                let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
-                self.take_all(guards::events(files));
+                let commit = standing.commit().map(str::to_owned);
+                let source = repository.map(|repository| Source { repository, commit });
+                return Ok((violations, source));
             }
             Some(Err(why)) => {
                 self.folder.forget_iteration_beginning();
                 self.unguarded(format!("what changed: {why}"));
             }
         }
-        Ok(())
+        Ok((Vec::new(), None))
     }
 
     /// Where files stay that must not, whoever resumes the run looks at them again.
@@ -175,21 +213,9 @@ impl Dispatcher {
         }
         let known = self.guards.spoilt.clone();
         let spoilt = self.spoilt_files(&settings).await?;
-        // What is protected is told as that, and once.
-        violations.retain(|violation| !spoilt.contains(&violation.file.path));
         let news: Vec<Vec<u8>> =
             spoilt.iter().filter(|path| !known.contains(*path)).cloned().collect();
-        if violations.is_empty() && spoilt.is_empty() {
-            return Ok(());
-        }
-        if settings.reverts() {
-            self.revert(number, &violations, &spoilt).await?;
-            self.spoilt_files(&settings).await?;
-        }
-        let files = violations.iter().map(|found| (found.kind, found.file.path.as_slice()));
-        let events = guards::events(files.chain(protected_files(&news)));
-        self.take_all(events);
-        Ok(())
+        self.violated(number, &settings, violations, &spoilt, &news, None).await
     }
 
     /// A run whose guards could not be checked does not go on, unless it ends for something worse or
@@ -356,12 +382,14 @@ impl Dispatcher {
         self.guards.unchecked = Some(why);
     }
 
-    /// Puts the files back, once everything is kept.
+    /// Puts the files back, once everything is kept: from where those say who compared, else from what
+    /// the iteration that was measured last began with.
     async fn revert(
         &mut self,
         number: u64,
         violations: &[Violation],
         spoilt: &[Vec<u8>],
+        source: Option<Source>,
     ) -> Result<(), RunError> {
         let (run, tree, folder) = (self.run, self.tree.clone(), self.folder.clone());
         let cwd = self.launch.cwd.clone();
@@ -369,9 +397,10 @@ impl Dispatcher {
         // Kept and put back go together: a run that is to stop waits for both.
         let away = ProgressSources::away(tree.clone());
         let progress = std::mem::replace(&mut self.progress, away);
-        let repository = match progress.witness() {
-            Some(Witness::Git(git)) => Some((git.repository(), git.commit_before())),
-            _ => None,
+        let repository = match (&source, progress.witness()) {
+            (Some(Source { repository, commit }), _) => Some((repository, commit.as_deref())),
+            (None, Some(Witness::Git(git))) => Some((git.repository(), git.commit_before())),
+            (None, _) => None,
         };
         let sources = Sources {
             run,

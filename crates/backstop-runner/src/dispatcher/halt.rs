@@ -171,10 +171,11 @@ pub(super) fn too_long(decision: Decision, message: String, engine: &Engine) -> 
 /// The decision of a run whose question nobody answered.
 pub(super) fn unanswered(decision: Decision, verdict: Verdict, engine: &Engine) -> Decision {
     let message = format!("Nobody answered: {}", decision.message);
-    // The rule stays with it, so that a resumption acknowledges what was asked about.
-    let (rule, value, threshold) = (decision.rule.clone(), decision.value, decision.threshold);
+    // The rule stays with it, so that a resumption acknowledges what was asked about. Its figures
+    // do not: they say nothing of how long was waited.
+    let rule = decision.rule.clone();
     let end = with_reason(decision, verdict, ReasonCode::UserUnresponsive, message, engine);
-    Decision { rule, value, threshold, ..end }
+    Decision { rule, ..end }
 }
 
 /// The decision of a run whose guards can't be checked: nobody knows what it has done.

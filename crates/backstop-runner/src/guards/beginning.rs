@@ -38,6 +38,13 @@ pub(crate) struct Now {
 }
 
 impl Beginning {
+    pub(crate) fn commit(&self) -> Option<&str> {
+        match self {
+            Self::Git(look) => look.head.as_ref().map(|head| head.commit.as_str()),
+            Self::Files(_) | Self::Unwatched => None,
+        }
+    }
+
     /// What those saw last who measure progress; none where they saw nothing.
     pub(crate) fn last_seen(progress: &ProgressSources) -> Option<Self> {
         match progress.witness()? {

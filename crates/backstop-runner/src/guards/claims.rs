@@ -10,6 +10,7 @@ use backstop_core::state::RunStatus;
 use backstop_store::{Run, RunFilter, Store, StoreError};
 
 use crate::clock::wall_time;
+use crate::tree::orphans;
 use crate::{loading, recovery};
 
 /// What a run claims, as seen from the top of its work tree.
@@ -69,12 +70,16 @@ pub(crate) async fn shared(
     // Of two that begin at the same time only the later one yields: names begin with the time.
     let comes_first = |other: &RunId| *other < own || !is_new;
     for run in active.into_iter().filter(|run| run.id != own && comes_first(&run.id)) {
-        let lease = store.lease_fetch(run.id).await?;
-        if !lease.is_some_and(|lease| recovery::is_held(&lease, wall_time())) {
-            continue;
-        }
+        let Some(lease) = store.lease_fetch(run.id).await? else { continue };
+        // A supervisor that was killed may have left behind what it ran.
+        let what = match recovery::is_held(&lease, wall_time()) {
+            true => "run",
+            false if lease.released => continue,
+            false if orphans::find(run.id, Some(&lease.holder)).is_empty() => continue,
+            false => "left-over processes of run",
+        };
         if let Some(glob) = claims.shared_with(&claims_of(store, &run).await?) {
-            shared.push(format!("{glob} (run {})", run.id));
+            shared.push(format!("{glob} ({what} {})", run.id));
         }
     }
     Ok(shared)

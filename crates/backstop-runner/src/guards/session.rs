@@ -138,10 +138,7 @@ impl<'a> SessionGuards<'a> {
             return checked;
         }
         if self.settings.reverts() {
-            let commit = match &kept.beginning {
-                Beginning::Git(look) => look.head.as_ref().map(|head| head.commit.as_str()),
-                _ => None,
-            };
+            let commit = kept.beginning.commit();
             let sources = Sources {
                 run: self.run.id,
                 iteration,

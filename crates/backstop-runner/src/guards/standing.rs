@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::beginning::{Beginning, Place};
 use super::{Violation, out_of_scope};
+use crate::git::Repository;
 
 /// What an iteration began with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +48,12 @@ impl Standing {
         self.violating = Some(violations.iter().map(|found| found.file.path.clone()).collect());
     }
 
-    /// What of it violates a guard now.
+    /// The commit that it began with.
+    pub(crate) fn commit(&self) -> Option<&str> {
+        self.beginning.commit()
+    }
+
+    /// What of it violates a guard now, and the repository that it is in.
     ///
     /// # Errors
     /// Nobody can tell, and why.
@@ -55,11 +61,11 @@ impl Standing {
         &self,
         place: Place<'_>,
         settings: &GuardSettings,
-    ) -> Result<Vec<Violation>, String> {
-        let (mut changed, _) = place.changed_since(&self.beginning).await?;
+    ) -> Result<(Vec<Violation>, Option<Repository>), String> {
+        let (mut changed, repository) = place.changed_since(&self.beginning).await?;
         if let Some(violating) = &self.violating {
             changed.retain(|file| violating.contains(&file.path));
         }
-        Ok(out_of_scope(settings, changed))
+        Ok((out_of_scope(settings, changed), repository))
     }
 }

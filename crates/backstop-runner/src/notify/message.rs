@@ -72,9 +72,14 @@ impl Message {
             Occasion::Warn => "warns",
         };
         let because = code.as_ref().map(|code| format!(": {code}")).unwrap_or_default();
-        let mut next = code.as_ref().map_or_else(Vec::new, |code| {
-            policy.reason(code).next_commands(&values.clone().with("run", &run))
-        });
+        let mut next = match (occasion, &code) {
+            // Nothing else lets it go on.
+            (Occasion::Asked, _) => ["continue", "fix --note \"…\"", "abort"]
+                .map(|answer| format!("backstop answer {run} {answer}"))
+                .to_vec(),
+            (_, Some(code)) => policy.reason(code).next_commands(&values.clone().with("run", &run)),
+            (_, None) => Vec::new(),
+        };
         next.truncate(MOST_COMMANDS);
         if next.is_empty() {
             next.push(format!("backstop show {run}"));

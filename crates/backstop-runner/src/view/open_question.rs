@@ -47,6 +47,11 @@ impl OpenQuestion {
         })
     }
 
+    /// Whether the next iteration may start.
+    pub fn is_of_turn(&self) -> bool {
+        self.answers == Matter::Turn.choices()
+    }
+
     /// The same question without a time by which it must be answered.
     #[must_use]
     pub fn without_end(self) -> Self {

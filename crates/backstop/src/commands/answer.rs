@@ -7,7 +7,7 @@ use backstop_runner::prompt::Choice;
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
 
-use super::operate::{order, refuse_if_supervised, remark_warnings};
+use super::operate::{free_from_the_dead, order, refuse_if_supervised, remark_warnings};
 use crate::args::AnswerArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -36,6 +36,7 @@ pub fn run(arguments: &AnswerArguments, terminal: &mut Terminal) -> Result<u8, E
             )));
         }
     };
+    free_from_the_dead(&opened, &run)?;
     let answered =
         unsupervised::answer(&*opened.store, &opened.home, run.id, answer, note, caller());
     remark_warnings(&opened.wait(answered)?, terminal);

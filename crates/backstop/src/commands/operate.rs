@@ -1,8 +1,11 @@
 //! What the commands have in common that reach into a run.
 
+use std::time::Duration;
+
 use backstop_core::id::RunId;
 use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
+use backstop_runner::tree::identity::{self, Life};
 use backstop_runner::unsupervised::{Outcome, PinnedPolicy};
 use backstop_store::Run;
 
@@ -23,6 +26,19 @@ pub fn supervised(run: RunId, command: &str) -> Error {
         "`backstop {command}` can't be called by what run {run} supervises\n\n\
          hint: call it from another terminal"
     ))
+}
+
+/// Lets go of the lease of a supervisor that is known to be dead, so that nobody has to wait until
+/// it ends.
+pub fn free_from_the_dead(opened: &Opened, run: &Run) -> Result<(), Error> {
+    let Some(record) = opened.wait(opened.store.lease_fetch(run.id))? else { return Ok(()) };
+    if record.released || identity::life(&record.holder) != Life::Dead {
+        return Ok(());
+    }
+    let (holder, dead) = (identity::holder(None), Some(record.lease.epoch));
+    let taken = opened.store.lease_acquire(run.id, &holder, A_MOMENT, dead);
+    let lease = opened.wait(taken)?;
+    Ok(opened.wait(opened.store.lease_release(&lease))?)
 }
 
 /// Gives an order to a run's supervisor: by its socket, else by its inbox.
@@ -93,3 +109,6 @@ pub fn pinned(
         put_by: caller(),
     })
 }
+
+/// For as long as it takes to let go of a lease.
+const A_MOMENT: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use backstop_runner::socket::Order;
 use backstop_runner::unsupervised;
 
-use super::operate::{order, refuse_if_supervised, remark_warnings};
+use super::operate::{free_from_the_dead, order, refuse_if_supervised, remark_warnings};
 use crate::args::ReleaseArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -22,6 +22,7 @@ pub fn run(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<u8, 
         writeln!(terminal.out, "{}", told(run.id.as_str(), true))?;
         return Ok(exit_code::OK);
     }
+    free_from_the_dead(&opened, &run)?;
     let released = unsupervised::release(&*opened.store, &opened.home, run.id, caller(), why);
     remark_warnings(&opened.wait(released)?, terminal);
     writeln!(terminal.out, "{}", told(run.id.as_str(), false))?;

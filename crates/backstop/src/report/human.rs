@@ -320,8 +320,9 @@ impl Reporter for Human {
             Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
                 return String::new();
             }
-            // Between two iterations the card follows at once and says it better.
-            Verdict::Hold | Verdict::Ask | Verdict::Stop if self.iteration.is_some() => {
+            // Between two iterations the card follows at once and says it better; a question says
+            // itself what is asked.
+            Verdict::Hold | Verdict::Stop if self.iteration.is_some() => {
                 let will = if decision.verdict == Verdict::Stop { "stop" } else { "hold" };
                 self.warning(&format!("will {will} when this iteration has ended: {text}"))
             }

@@ -1,6 +1,8 @@
 //! Two runs in one repository.
 
-use crate::support::looping::{Loop, Running, wait_for};
+use rustix::process::Signal;
+
+use crate::support::looping::{Loop, Running, send, wait_for};
 use crate::{git, noted, repository, run, violated};
 
 /// A run that goes on until it is ended, and its name.
@@ -35,9 +37,29 @@ fn a_run_that_claims_the_same_files_is_named() {
     assert!(notes.len() == 1 && notes[0].contains("--force-parallel"), "{notes:?}");
     test.run(["resume", "--raise", "iterations=4"]).exits(125);
     // Once the other one has ended, nothing is in the way.
-    running.signal(rustix::process::Signal::KILL);
+    running.signal(Signal::KILL);
     running.ends();
     wait_for("the other run to end", || test.marked().is_empty());
+    run(&test, &[]).exits(125);
+}
+
+#[test]
+fn what_a_killed_supervisor_left_behind_is_in_the_way() {
+    let test = two("allow = ['src/**']", "allow = ['src/**']");
+    let (running, name) = other(&test, "other.toml");
+    let agent = test.processes();
+    let supervisors: Vec<_> =
+        test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
+    for signal in [Signal::STOP, Signal::KILL] {
+        supervisors.iter().for_each(|pid| send(*pid, signal));
+    }
+    running.ends();
+    wait_for("only the agent is left", || test.marked() == agent);
+    run(&test, &[]).exits(5);
+    let left = format!("src/** (left-over processes of run {name})");
+    assert_eq!(violated(&test), [("collision".to_owned(), vec![left])]);
+    agent.iter().for_each(|pid| send(*pid, Signal::KILL));
+    wait_for("nothing is left", || test.marked().is_empty());
     run(&test, &[]).exits(125);
 }
 

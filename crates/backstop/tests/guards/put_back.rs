@@ -3,6 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use rustix::process::Signal;
+
+use crate::support::looping::{send, wait_for};
 use crate::{git, noted, repository, run, violated};
 
 const GUARDS: &str = "allow = ['src/**']\nprotect = ['tests/**', 'check.sh']\nrevert = true";
@@ -44,6 +47,28 @@ fn what_was_committed_is_put_back_without_rewriting_history() {
     assert_eq!(test.read("docs/a.md"), "1\n");
     assert!(!test.exists("new"));
     assert_eq!(git(&test.work(), &["log", "--format=%s"]), "x\nfirst");
+}
+
+#[test]
+fn what_an_iteration_did_whose_end_nobody_saw_is_put_back_too() {
+    let agent = "echo 2 > docs/a.md; echo 1 > outside; rm tests/a.rs; touch src/up; sleep 300";
+    let test = repository(GUARDS, agent);
+    let running = test.start(["run", "--", "./agent.sh"]);
+    wait_for("the changes", || test.exists("src/up"));
+    let all = test.marked();
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter().for_each(|pid| send(*pid, signal));
+    }
+    running.ends();
+    wait_for("their end", || test.marked().is_empty());
+    test.run(["resume"]).exits(2);
+    assert_eq!(test.read("docs/a.md"), "1\n");
+    assert_eq!(test.read("tests/a.rs"), "1\n");
+    assert!(!test.exists("outside"));
+    let notes = noted(&test, "reverted");
+    assert!(notes.len() == 1 && notes[0].contains("kept as refs/backstop/"), "{notes:?}");
+    let kinds: Vec<_> = violated(&test).into_iter().map(|found| found.0).collect();
+    assert_eq!(kinds, ["scope", "protected"]);
 }
 
 #[test]

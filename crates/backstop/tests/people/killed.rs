@@ -38,6 +38,44 @@ fn in_a_question_the_same_one_is_asked_again() {
     assert_eq!(test.state()["facts"]["iterations"], 4);
 }
 
+const ASKS: &str = "[limits]\niterations = 4\n[notify]\ncommand = \"cat >> told\"\n\
+    [[rule]]\nwhen = { type = \"no_progress\", iterations = 2 }\nthen = \"ask\"\n";
+
+#[test]
+fn in_a_question_it_can_be_seen_and_answered_before_the_run_goes_on() {
+    let test = Loop::new().file("p.toml", ASKS).script("agent.sh", "true");
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    kill(&test, running);
+    let shown = test.run(["show"]).exits(0).stdout;
+    assert!(shown.contains("asks") && !shown.contains(" left, then it holds"), "{shown}");
+    // Nobody has to wait until the dead supervisor's lease ends.
+    test.run(["answer", "latest", "continue"]).exits(0);
+    test.run(["resume", "latest"]).exits(125);
+    assert_eq!(test.events("asked").len(), 1);
+    assert_eq!(test.state()["facts"]["iterations"], 4);
+}
+
+#[test]
+fn a_machine_that_shuts_down_answers_nothing() {
+    let test = Loop::new().file("p.toml", ASKS).script("agent.sh", "true");
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    running.signal(Signal::TERM);
+    running.ends().exits(143);
+    assert_eq!(test.state()["stop_reason"]["code"], "terminated");
+    assert!(test.run(["show"]).exits(0).stdout.contains("asks"));
+    let told = test.read("told");
+    assert!(told.contains("backstop answer ") && told.contains(" continue"), "{told}");
+    // It is the same question when the run goes on, and nothing has run meanwhile.
+    let resumed = test.start(["resume", "latest"]);
+    wait_for("the run goes on", || test.has("resumed"));
+    wait_for("an answer is taken", || test.run(["answer", "latest", "abort"]).code == Some(0));
+    resumed.ends().exits(131);
+    assert_eq!(test.events("asked").len(), 1);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+}
+
 #[test]
 fn what_was_switched_on_stays_on() {
     let script = "touch up; until [ -e go_on ]; do sleep 0.02; done";

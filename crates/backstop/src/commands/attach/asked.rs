@@ -16,10 +16,7 @@ pub(super) struct Asked {
 impl Asked {
     /// None where there is no keyboard to answer with.
     fn new(question: OpenQuestion) -> Option<Self> {
-        let matter = match question.answers.contains(&Choice::Go) {
-            true => Matter::Turn,
-            false => Matter::Question,
-        };
+        let matter = if question.is_of_turn() { Matter::Turn } else { Matter::Question };
         let prompt = Prompt::new(matter, question.question.clone());
         let keyboard = Keyboard::is_there().then(Keyboard::open).flatten()?;
         Some(Self { question, prompt, keyboard })

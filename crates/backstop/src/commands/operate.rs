@@ -1,13 +1,11 @@
 //! What the commands have in common that reach into a run.
 
-use std::time::Duration;
-
 use backstop_core::id::RunId;
 use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
 use backstop_runner::tree::identity::{self, Life};
 use backstop_runner::unsupervised::{Outcome, PinnedPolicy};
-use backstop_store::Run;
+use backstop_store::{Run, StoreError};
 
 use crate::error::Error;
 use crate::input;
@@ -35,10 +33,11 @@ pub fn free_from_the_dead(opened: &Opened, run: &Run) -> Result<(), Error> {
     if record.released || identity::life(&record.holder) != Life::Dead {
         return Ok(());
     }
-    let (holder, dead) = (identity::holder(None), Some(record.lease.epoch));
-    let taken = opened.store.lease_acquire(run.id, &holder, A_MOMENT, dead);
-    let lease = opened.wait(taken)?;
-    Ok(opened.wait(opened.store.lease_release(&lease))?)
+    match opened.wait(opened.store.lease_release(&record.lease)) {
+        // Somebody has taken the run over meanwhile.
+        Ok(()) | Err(StoreError::Fenced { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Gives an order to a run's supervisor: by its socket, else by its inbox.
@@ -109,6 +108,3 @@ pub fn pinned(
         put_by: caller(),
     })
 }
-
-/// For as long as it takes to let go of a lease.
-const A_MOMENT: Duration = Duration::from_secs(5);

@@ -67,12 +67,12 @@ fn a_machine_that_shuts_down_answers_nothing() {
     assert!(test.run(["show"]).exits(0).stdout.contains("asks"));
     let told = test.read("told");
     assert!(told.contains("backstop answer ") && told.contains(" continue"), "{told}");
-    // It is the same question when the run goes on, and nothing has run meanwhile.
+    // It is asked again when the run goes on, and nothing has run meanwhile.
     let resumed = test.start(["resume", "latest"]);
     wait_for("the run goes on", || test.has("resumed"));
     wait_for("an answer is taken", || test.run(["answer", "latest", "abort"]).code == Some(0));
     resumed.ends().exits(131);
-    assert_eq!(test.events("asked").len(), 1);
+    assert_eq!(test.events("asked").len(), 2);
     assert_eq!(test.state()["facts"]["iterations"], 2);
 }
 

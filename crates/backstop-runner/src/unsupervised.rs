@@ -28,6 +28,7 @@ use crate::final_report;
 use crate::halt_order;
 use crate::journalled;
 use crate::launch::Launch;
+use crate::log_file;
 use crate::proof::Proof;
 use crate::raise::Raise;
 use crate::socket::Answer;
@@ -192,7 +193,7 @@ pub async fn report(
         }
         Err(error) => return Err(error),
     };
-    outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
+    outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
     telling::tell(store, run, &mut outcome).await;
     Ok(Reported::Now(Box::new(outcome)))
 }
@@ -235,7 +236,7 @@ pub async fn take_in(
     .await?;
     // Whoever reports a step waits for the answer, and the file waits for the disk twice.
     if ends || outcome.halted_now {
-        outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
+        outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
     }
     telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
@@ -451,21 +452,26 @@ async fn write(
     act: impl FnOnce(&mut Session) -> Act + Send + 'static,
 ) -> Result<Outcome, UnsupervisedError> {
     let mut outcome = transact(store, run, act).await?;
-    outcome.warnings.extend(files(store, home, run, outcome.halted_now).await?);
+    outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
     telling::tell(store, run, &mut outcome).await;
     Ok(outcome)
 }
 
-/// Writes `state.json`, and the report of a run that has just halted. Answers with what went wrong.
+/// Writes `state.json`, and of a run that has just halted the report and a line of the log. Answers
+/// with what went wrong.
 async fn files(
     store: &dyn Store,
     home: &Home,
-    run: RunId,
     halted: bool,
+    state: &RunState,
 ) -> Result<Vec<String>, StoreError> {
+    let run = state.run_id;
     let mut warnings: Vec<_> = state_file::replace(store, home, run).await?.into_iter().collect();
     if halted {
-        warnings.extend(final_report::write(store, &home.run(run), run).await);
+        let folder = home.run(run);
+        warnings.extend(final_report::write(store, &folder, run).await);
+        let line = log_file::run_halted(state, wall_time());
+        warnings.extend(log_file::append(&folder, &line));
     }
     Ok(warnings)
 }

@@ -123,3 +123,21 @@ fn a_script_that_must_ask_is_held_until_somebody_answers() {
     emit("b", "approved").exits(0);
     test.run(["answer", run, "continue"]).exits(65);
 }
+
+#[test]
+fn every_halt_has_a_line_in_the_log_whoever_brought_it_about() {
+    let policy = "[limits]\niterations = 4\n\
+                  [[rule]]\nwhen = { type = \"no_progress\", iterations = 1 }\nthen = \"ask\"\n";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", "true");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    test.run(["answer", "latest", "abort"]).exits(0);
+    let run = test.run(["begin"]).exits(0).stdout.trim().to_owned();
+    test.run(["end", "--run", &run]).exits(0);
+    let log = std::fs::read_to_string(test.state_directory().join("backstop.log")).expect("a log");
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("event=run_halted")).collect();
+    let told = ["status=held reason=stalled", "reason=user_aborted", "status=completed"];
+    assert_eq!(lines.len(), told.len(), "{log}");
+    for (line, words) in lines.iter().zip(told) {
+        assert!(line.contains(words), "{line}");
+    }
+}

@@ -431,6 +431,10 @@ impl Dispatcher {
                 return Ok(());
             }
         };
+        if reverted.left.is_empty() {
+            // What is there from now on is none of the iteration's doing.
+            self.folder.forget_iteration_beginning();
+        }
         if let Some(told) = reverted.told(kept.as_deref()) {
             self.guards.has_reverted = true;
             self.note(Note::Reverted, told);

@@ -35,9 +35,12 @@ fn the_files_are_put_back_and_kept() {
     assert_eq!(shown("check.sh"), "exit 0");
     let kinds: Vec<_> = violated(&test).into_iter().map(|found| found.0).collect();
     assert_eq!(kinds, ["scope", "protected", "lockfile"]);
-    // What was put back stands in nobody's way.
+    // What was put back stands in nobody's way, and what a person commits there stays.
+    fs::write(test.work().join("docs/a.md"), "mine\n").expect("can be written");
+    git(&test.work(), &["commit", "-qam", "mine"]);
     fs::write(test.work().join("agent.sh"), "#!/bin/sh\ntrue\n").expect("can be written");
     test.run(["resume"]).exits(125);
+    assert_eq!(test.read("docs/a.md"), "mine\n");
 }
 
 #[test]

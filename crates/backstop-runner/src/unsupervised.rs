@@ -28,6 +28,7 @@ use crate::final_report;
 use crate::halt_order;
 use crate::journalled;
 use crate::launch::Launch;
+use crate::loading;
 use crate::log_file;
 use crate::proof::Proof;
 use crate::raise::Raise;
@@ -336,7 +337,7 @@ pub async fn release(
     by: String,
     why: Option<String>,
 ) -> Result<Outcome, UnsupervisedError> {
-    let is_guarded = is_halted_by_guard(store, run).await?;
+    let is_guarded = stands_against_guards(store, run).await?;
     let released = write(store, home, run, move |session| {
         session.refuse_if_not_held()?;
         session.add(Event::new(Released { by: Some(by), why }));
@@ -350,15 +351,11 @@ pub async fn release(
     Ok(released)
 }
 
-/// Whether a supervised run was halted by its guards: who answers or releases it has seen what
-/// changed, and lets it stay.
-async fn is_halted_by_guard(store: &dyn Store, run: RunId) -> Result<bool, StoreError> {
-    let Some(run) = store.run_fetch(run).await?.filter(|run| run.supervised) else {
-        return Ok(false);
-    };
-    let state = serde_json::from_value::<RunState>(run.state);
-    let reason = state.ok().and_then(|state| state.stop_reason);
-    Ok(reason.is_some_and(|reason| reason.condition.as_deref() == Some("guard_violated")))
+/// Whether guards of a supervised run are violated: who answers or releases it has seen what changed,
+/// and lets it stay.
+async fn stands_against_guards(store: &dyn Store, run: RunId) -> Result<bool, StoreError> {
+    let is_supervised = store.run_fetch(run).await?.is_some_and(|run| run.supervised);
+    Ok(is_supervised && loading::load(store, run).await?.engine.facts().violates_guards())
 }
 
 /// Answers the question that a held run has put.
@@ -370,7 +367,7 @@ pub async fn answer(
     note: Option<String>,
     by: String,
 ) -> Result<Outcome, UnsupervisedError> {
-    let is_guarded = is_halted_by_guard(store, run).await?;
+    let is_guarded = stands_against_guards(store, run).await?;
     let answered = write(store, home, run, move |session| {
         let question = session.question().ok_or(UnsupervisedError::NoQuestion { run })?;
         session.add(Event::new(Answered { question, answer, note, by: Some(by) }));

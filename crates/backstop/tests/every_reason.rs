@@ -120,8 +120,12 @@ const SCENES: &[(&str, Scene)] = &[
         let input = r#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":".","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
         let answer = test.feed(input, ["hook", "claude-code"]);
         assert!(answer.stdout.contains("policy_block"), "{answer:?}");
-        // A hook speaks to its agent by its answer; the code is the registry's.
-        code_of("policy_block")
+        // A hook speaks to its agent by its answer; where nothing may start, the code says so.
+        std::fs::remove_file(test.work().join("backstop.toml")).expect("it is there");
+        test.run(["halt", "--all", "--why", "night"]).exits(0);
+        let refused = test.run(["run", "--max-iterations", "1", "--", "true"]);
+        assert!(refused.stderr.contains("night"), "{refused:?}");
+        refused.code
     }),
     ("cooldown_active", |test| rerun(test, r#"{"last_changed_at": "2026-05-04T09:59:00Z"}"#)),
     ("condition_met", |test| run(test, &rule("exit_code", "any_of = [7]", "stop"), "exit 7", &[])),

@@ -188,6 +188,8 @@ fn stagnation_is_met_with_another_way_first_and_ends_the_run_next() {
         .decisions();
     let first = decisions.iter().position(|decision| decision == "recover stalled");
     assert!(first.is_some(), "{decisions:?}");
+    let then = decisions.iter().position(|decision| decision == "stop stalled");
+    assert!(first < then, "{decisions:?}");
 }
 
 #[test]

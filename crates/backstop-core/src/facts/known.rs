@@ -29,6 +29,11 @@ impl Facts {
         self.turn.as_deref()
     }
 
+    /// Whether a guard is violated that nobody has let pass.
+    pub fn violates_guards(&self) -> bool {
+        self.guards.violated(None).is_some()
+    }
+
     /// Whether the system asked the run to end, as when a machine shuts down.
     pub fn is_terminated(&self) -> bool {
         self.terminated

@@ -9,6 +9,7 @@ use backstop_core::policy::{GuardSettings, Lifted, Policy};
 use backstop_core::verdict::Verdict;
 use backstop_store::RunFolder;
 
+use super::recovering::reads;
 use super::{Dispatcher, RunError, halt};
 use crate::git::Repository;
 use crate::guards::beginning::{Beginning, Place};
@@ -172,7 +173,8 @@ impl Dispatcher {
     /// A person has seen what a guard's rule fired for, and lets the run go on as it is.
     pub(super) fn let_changes_stay(&self, rule: Option<usize>) {
         let rule = rule.and_then(|index| self.engine.policy().all_rules().nth(index));
-        if rule.is_some_and(|rule| matches!(rule.when, Condition::GuardViolated(_))) {
+        let is_guard = |part: &Condition| matches!(part, Condition::GuardViolated(_));
+        if rule.is_some_and(|rule| reads(&rule.when, is_guard)) {
             self.folder.forget_iteration_beginning();
         }
     }

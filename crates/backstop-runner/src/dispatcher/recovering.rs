@@ -100,6 +100,7 @@ impl Dispatcher {
     }
 }
 
-fn reads(when: &Condition, wanted: impl Fn(&Condition) -> bool + Copy) -> bool {
+/// Whether a condition is one that is wanted, or has one among its parts.
+pub(super) fn reads(when: &Condition, wanted: impl Fn(&Condition) -> bool + Copy) -> bool {
     wanted(when) || when.parts().iter().any(|part| reads(part, wanted))
 }

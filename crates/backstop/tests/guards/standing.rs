@@ -90,10 +90,21 @@ fn lock_files_are_let_stay_by_a_flag_of_the_resumption() {
 
 #[test]
 fn a_person_who_answers_or_releases_lets_it_stay() {
-    for (verdict, way) in
-        [("hold", &["release", "latest"][..]), ("ask", &["answer", "latest", "continue"])]
-    {
-        let rule = format!("[[rule]]\nwhen = {{ type = 'guard_violated' }}\nthen = '{verdict}'\n");
+    let release = &["release", "latest"][..];
+    let answer = &["answer", "latest", "continue"][..];
+    for (verdict, way, is_part) in [
+        ("hold", release, false),
+        ("hold", release, true),
+        ("ask", answer, false),
+        ("ask", answer, true),
+    ] {
+        let guard = "{ type = 'guard_violated' }";
+        let part = format!(
+            "{{ type = 'any', conditions = [{guard}, {{ type = 'file_created', path = 'never' }}] }}"
+        );
+        let when = if is_part { part.as_str() } else { guard };
+        let rule =
+            format!("[[rule]]\nwhen = {when}\nthen = '{verdict}'\nreason = 'guard_violation'\n");
         let policy = format!("[limits]\niterations = 3\n[guards]\n{ALLOW}\n{rule}");
         let test = Loop::new().file("backstop.toml", &policy).file("docs/a.md", "1\n");
         let test = test.script("agent.sh", "echo 2 > docs/a.md");

@@ -230,6 +230,7 @@ impl Facts {
             }
             EventKind::Verification(verification) => {
                 self.verification = Some(verification.outcome);
+                self.handoff.verified(verification);
                 Watch::VERIFICATION
             }
             EventKind::Review(review) => {
@@ -319,6 +320,7 @@ impl Facts {
                 self.asked_at = Some(now.at);
                 self.clock.wait(Wait::Answer);
             }
+            Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;
                 self.clock.done_waiting(Wait::Answer);

@@ -75,7 +75,7 @@ fn saying(text: &str) -> Vec<EventKind> {
         Unit { id: words(), index: None, status: UnitStatus::Rejected, attempts: Some(2) }.into(),
         Tests { passed: vec![words()], failed: vec![words()], ..Tests::default() }.into(),
         Guard { kind: GuardKind::Scope, files: vec![words()] }.into(),
-        Asked { question: words() }.into(),
+        Asked { question: words(), unheard: false }.into(),
         Noted { what: Note::Kept, detail: words() }.into(),
         Usage { input_tokens: 10, model: Some(words()), ..Usage::default() }.into(),
         IterationFinished { exit_code: Some(1), ..IterationFinished::default() }.into(),

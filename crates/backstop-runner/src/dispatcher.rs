@@ -120,6 +120,8 @@ pub struct Dispatcher {
     pub(crate) turn: Option<Choice>,
     /// There is a terminal to ask on.
     pub(crate) has_keyboard: bool,
+    /// Whether a service answers for the store, and when that was found out.
+    pub(crate) served: Option<(Duration, bool)>,
     /// A hold is waited out.
     pub(crate) is_held: bool,
     /// The rule that holds.

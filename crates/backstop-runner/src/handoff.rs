@@ -38,6 +38,8 @@ impl HandOff<'_> {
         let task = self.work.and_then(|work| work.task.as_ref()).map(|task| task.0.as_str());
         section(&mut text, "Current task", task.or(self.open_task));
         section(&mut text, "Acceptance criteria", self.criteria().as_deref());
+        section(&mut text, "Not done yet", handoff.refusal());
+        section(&mut text, "What the verification found", handoff.unverified());
         list(&mut text, "Notes from the operator", handoff.notes());
         list(
             &mut text,

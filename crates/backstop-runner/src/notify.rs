@@ -6,14 +6,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread;
-use std::time::Instant;
 
+use backstop_core::event::{Note, Noted};
 use backstop_core::policy::{NotifySettings, Occasion, VariableName};
 use tokio::sync::mpsc;
 
+use crate::clock::wall_time;
 use crate::tree::Tree;
 
 pub mod address;
@@ -144,6 +145,13 @@ impl Notifier {
         notifier
     }
 
+    /// What goes out is counted in a file, together with what others sent for the same run.
+    #[must_use]
+    pub fn counted_in(mut self, file: PathBuf) -> Self {
+        self.limits.keep_in(file);
+        self
+    }
+
     /// Another policy is in force. What is under way stays under way.
     pub fn replace(&mut self, settings: Option<&NotifySettings>, cwd: &Path, tree: &Tree) {
         self.settings = settings.cloned().unwrap_or_default();
@@ -188,7 +196,7 @@ impl Notifier {
     /// Tells everybody, unless there have been too many messages: then false. Never waits. The line
     /// that annotates a GitHub Action is left to be printed by the caller.
     pub fn send(&mut self, occasion: Occasion, mut message: Message) -> Sent {
-        match self.limits.admit(occasion, Instant::now()) {
+        match self.limits.admit(occasion, wall_time()) {
             Some(left_out) => message.left_out = left_out,
             None => return Sent::LeftOut,
         }
@@ -281,6 +289,12 @@ impl Notifier {
         }));
         left
     }
+}
+
+/// As the journal keeps it that nobody was told, because there were too many messages.
+pub(crate) fn left_out(occasion: Occasion) -> Noted {
+    let detail = format!("{}: left out, there were too many", occasion.as_str());
+    Noted { what: Note::NotNotified, detail }
 }
 
 /// What was done with a message.

@@ -136,7 +136,7 @@ impl Supervisor {
             tree.withhold(name);
         }
         let tree = Rc::new(tree);
-        let notifier = Notifier::new(notify.as_ref(), &launch.cwd, &tree);
+        let notifier = Notifier::new(notify.as_ref(), &launch.cwd, &tree).counted_in(folder.told());
         let (captured_in, captured) = mpsc::channel(CAPTURED);
         let (requests_in, requests) = mpsc::channel(REQUESTS);
         let (lost_in, lease_lost) = mpsc::channel(1);
@@ -220,6 +220,7 @@ impl Supervisor {
             said: None,
             turn: None,
             has_keyboard: self.has_keyboard,
+            served: None,
             is_held: false,
             held_by: None,
             handed_off: None,

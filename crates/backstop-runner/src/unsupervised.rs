@@ -195,7 +195,7 @@ pub async fn report(
         Err(error) => return Err(error),
     };
     outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
-    telling::tell(store, run, &mut outcome).await;
+    telling::tell(store, home, run, &mut outcome).await;
     Ok(Reported::Now(Box::new(outcome)))
 }
 
@@ -239,7 +239,7 @@ pub async fn take_in(
     if ends || outcome.halted_now {
         outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
     }
-    telling::tell(store, run, &mut outcome).await;
+    telling::tell(store, home, run, &mut outcome).await;
     Ok(outcome)
 }
 
@@ -450,7 +450,7 @@ async fn write(
 ) -> Result<Outcome, UnsupervisedError> {
     let mut outcome = transact(store, run, act).await?;
     outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
-    telling::tell(store, run, &mut outcome).await;
+    telling::tell(store, home, run, &mut outcome).await;
     Ok(outcome)
 }
 

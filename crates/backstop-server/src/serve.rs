@@ -69,6 +69,8 @@ impl Running {
         self.service.closing.cancel();
         // A panic there has been told already.
         self.accepting.await.ok();
+        // If this can't be said, it is found out soon enough.
+        self.service.store.service_attend(&self.service.name, Duration::ZERO).await.ok();
         if let Some(traces) = &self.traces {
             traces.flush().await;
         }

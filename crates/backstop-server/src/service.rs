@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backstop_core::time::Timestamp;
+use backstop_runner::chance;
 use backstop_runner::clock::wall_time;
 use backstop_store::audit::AuditWriter;
 use backstop_store::{Home, Store};
@@ -26,6 +27,8 @@ use crate::rerun::Lawbooks;
 #[derive(Debug)]
 pub struct Service {
     pub store: Arc<dyn Store>,
+    /// What it is called among those that answer for the same store.
+    pub(crate) name: String,
     /// Decisions that must be on record before they are answered go through here.
     pub audit: AuditWriter,
     /// Where files of runs are that were begun here.
@@ -60,6 +63,7 @@ impl Service {
     pub fn start_with(store: Arc<dyn Store>, home: Home, options: &ServeOptions) -> Arc<Self> {
         let limits = options.limits;
         let service = Arc::new(Self {
+            name: chance::run_id().to_string(),
             audit: AuditWriter::start(Arc::clone(&store)),
             policies: PoliciesInForce::new(Arc::clone(&store)),
             metrics: Metrics::new(),

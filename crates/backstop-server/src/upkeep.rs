@@ -16,12 +16,15 @@ pub(crate) async fn tend(service: Weak<Service>) {
         if service.closing.is_cancelled() {
             return;
         }
+        let seen = service.store.service_attend(&service.name, BELIEVED_FOR).await;
         service.metrics.tidy();
         service.rates.tidy();
-        if halts::follow(&service).await.is_err() {
+        if halts::follow(&service).await.is_err() || seen.is_err() {
             service.metrics.store_failed();
         }
     }
 }
 
 const BETWEEN: Duration = Duration::from_secs(5);
+/// How long runs count on somebody to see their questions here. One beat may be lost.
+const BELIEVED_FOR: Duration = Duration::from_secs(15);

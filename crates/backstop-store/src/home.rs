@@ -118,6 +118,11 @@ impl RunFolder {
         let _none = fs::remove_file(self.iteration_beginning());
     }
 
+    /// When others were told of the run.
+    pub fn told(&self) -> PathBuf {
+        self.path.join("told.json")
+    }
+
     /// What became of every test of the run.
     pub fn test_history(&self) -> PathBuf {
         self.path.join("tests.json")

@@ -230,6 +230,13 @@ pub trait Store: Send + Sync + fmt::Debug {
         at: Timestamp,
     ) -> Result<u64, StoreError>;
 
+    /// A service answers for this store, and goes on for so long unless it says otherwise; no time
+    /// at all when it ends.
+    async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError>;
+
+    /// Whether a service answers for this store, so that what is asked there is seen.
+    async fn service_attends(&self) -> Result<bool, StoreError>;
+
     /// Removes the journals of runs that halted before a time, and answers with their names. What
     /// is known of the runs themselves stays.
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError>;

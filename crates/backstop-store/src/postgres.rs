@@ -293,6 +293,14 @@ impl Store for PostgresStore {
         service::release_halts(&self.client, labels, by, at).await
     }
 
+    async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError> {
+        service::attend(&self.client, id, duration).await
+    }
+
+    async fn service_attends(&self) -> Result<bool, StoreError> {
+        service::attends(&self.client).await
+    }
+
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
         runs::prune(&self.client, halted_before).await
     }

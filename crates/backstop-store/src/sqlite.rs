@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 mod access;
 mod append;
+mod attendance;
 mod audit;
 mod change;
 mod checkpoint;
@@ -382,6 +383,14 @@ impl Store for SqliteStore {
         at: Timestamp,
     ) -> Result<u64, StoreError> {
         halting::release(&self.writer, labels, by, at).await
+    }
+
+    async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError> {
+        attendance::attend(&self.writer, id, duration).await
+    }
+
+    async fn service_attends(&self) -> Result<bool, StoreError> {
+        attendance::attends(&self.readers).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

@@ -434,6 +434,9 @@ pub enum SignalKind {
 #[serde(deny_unknown_fields, default)]
 pub struct Asked {
     pub question: String,
+    /// There was nobody to ask, so nobody is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
 }
 
 /// A person answered.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Action, Answer, Answered, Recovered, RecoveryKind, Resumed};
+use crate::event::{
+    Action, Answer, Answered, Recovered, RecoveryKind, Resumed, Verification, VerificationOutcome,
+};
 
 /// What is handed from one iteration to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +16,10 @@ pub struct HandOff {
     notes: Vec<String>,
     /// What the run recovered from since the last iteration ended.
     causes: Vec<RecoveryKind>,
+    /// Why the last claim to be done was not believed.
+    refusal: Option<String>,
+    /// What the last verification found wrong.
+    unverified: Option<String>,
     /// The next iteration is to be told.
     due: bool,
 }
@@ -32,6 +38,16 @@ impl HandOff {
     /// Whether the next iteration starts afresh for this reason.
     pub fn is_for(&self, cause: RecoveryKind) -> bool {
         self.causes.contains(&cause)
+    }
+
+    /// Why the last claim to be done was not believed.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// What the last verification found wrong.
+    pub fn unverified(&self) -> Option<&str> {
+        self.unverified.as_deref()
     }
 
     /// Whether the next iteration is to be told anything.
@@ -71,8 +87,21 @@ impl HandOff {
         }
     }
 
+    pub(super) fn verified(&mut self, verification: &Verification) {
+        let failed = verification.outcome != VerificationOutcome::Passed;
+        let detail = verification.detail.as_deref().filter(|_| failed);
+        self.unverified = detail.map(|detail| start_of(detail, LONGEST_NOTE).to_owned());
+    }
+
+    /// Who said that it was done and was wrong must hear so, or says it again.
+    pub(super) fn claim_refused(&mut self, why: &str) {
+        self.refusal = Some(start_of(why, LONGEST_NOTE).to_owned());
+        self.due = true;
+    }
+
     /// Whoever was told has had its time.
     pub(super) fn iteration_finished(&mut self) {
+        self.refusal = None;
         self.due = false;
         self.causes.clear();
         self.notes.clear();

@@ -177,7 +177,10 @@ impl Timeline {
                 };
                 Turn(Person, format!("{words}{}", by(Some(&signal.by))))
             }
-            EventKind::Asked(asked) => Turn(Attention, format!("Asked: {}", asked.question)),
+            EventKind::Asked(asked) => {
+                let nobody = if asked.unheard { " Nobody was there to ask." } else { "" };
+                Turn(Attention, format!("Asked: {}{nobody}", asked.question))
+            }
             EventKind::Answered(answered) => {
                 let answer = match answered.answer {
                     Answer::Fix => "fix",

@@ -34,12 +34,30 @@ pub(crate) struct Said {
 }
 
 impl Dispatcher {
-    /// Whether anybody would see a question: the terminal, somebody who watches, or whoever is
-    /// notified. A command that could be given, if somebody knew of the question, is no channel.
+    /// Whether anybody would see a question: the terminal, a service that shows it, somebody who
+    /// watches, or whoever is notified. A command that could be given, if somebody knew of the
+    /// question, is no channel.
     pub(super) fn can_ask(&self) -> bool {
+        self.can_ask_directly() || self.served.is_some_and(|(_, served)| served)
+    }
+
+    fn can_ask_directly(&self) -> bool {
         self.has_keyboard
             || self.watchers.receiver_count() > 0
             || self.telling.notifier.reaches_somebody(Occasion::Asked)
+    }
+
+    /// Finds out whether a service answers for the store, if it is of interest and was not found
+    /// out just now.
+    pub(super) async fn look_for_service(&mut self) {
+        let now = self.timers.active();
+        let is_known = self.served.is_some_and(|(at, _)| now < at + SERVED_FOR);
+        if is_known || self.can_ask_directly() {
+            return;
+        }
+        // A store that does not answer shows nobody a question.
+        let served = self.store.service_attends().await.unwrap_or(false);
+        self.served = Some((now, served));
     }
 
     /// Puts the question of a rule that wants a person's decision. Asked again while it is open,
@@ -53,7 +71,7 @@ impl Dispatcher {
             Some(open) => open.to_owned(),
             None => {
                 let question = question_of(decision, self.engine.facts());
-                self.take(Asked { question: question.clone() });
+                self.take(Asked { question: question.clone(), unheard: false });
                 self.tell(Occasion::Asked, decision);
                 question
             }
@@ -176,10 +194,11 @@ impl Dispatcher {
 
     /// Between two iterations: waits until the question is answered, or its time is over.
     pub(super) async fn intervene(&mut self, decision: Decision) -> Result<Next, RunError> {
+        self.look_for_service().await;
         if !self.can_ask() && self.asking.is_none() {
             // It is told what was asked, and can be answered while the run is held.
             let question = question_of(&decision, self.engine.facts());
-            self.take(Asked { question });
+            self.take(Asked { question, unheard: true });
             return Ok(Next::Halt(Box::new(decision)));
         }
         self.put_question(&decision);
@@ -244,3 +263,6 @@ impl Dispatcher {
         Ok(())
     }
 }
+
+/// How long it is believed that a service answers, or that none does.
+const SERVED_FOR: Duration = Duration::from_secs(5);

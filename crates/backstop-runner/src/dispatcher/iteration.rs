@@ -82,9 +82,12 @@ impl Dispatcher {
     ) -> Result<Option<Exit>, RunError> {
         loop {
             let verdict = self.decide();
-            if verdict == Verdict::Ask && self.asking.is_none() && self.can_ask() {
-                let decision = self.engine.poll_decision(self.clock.now());
-                self.put_question(&decision);
+            if verdict == Verdict::Ask && self.asking.is_none() {
+                self.look_for_service().await;
+                if self.can_ask() {
+                    let decision = self.engine.poll_decision(self.clock.now());
+                    self.put_question(&decision);
+                }
             }
             self.press(&mut current.ending, verdict).await?;
             if current.ending == Ending::No {

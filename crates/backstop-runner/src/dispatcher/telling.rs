@@ -10,7 +10,7 @@ use backstop_core::state::{self, RunState, RunStatus};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Dispatcher, RunError};
-use crate::notify::{About, Channel, Delivery, Message, Notifier, Sent, Warned};
+use crate::notify::{self, About, Channel, Delivery, Message, Notifier, Sent, Warned};
 use crate::report::Remark;
 use crate::signals::Signal;
 
@@ -118,8 +118,7 @@ impl Dispatcher {
             }
             Sent::Out { .. } => {}
             Sent::LeftOut => {
-                let text = format!("{}: left out, there were too many", occasion.as_str());
-                self.note(Note::NotNotified, text);
+                self.take(notify::left_out(occasion));
             }
         }
     }

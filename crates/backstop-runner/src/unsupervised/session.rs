@@ -160,7 +160,7 @@ impl Session {
         // Nobody waits for the answer here, so the run is held until there is one.
         if decision.verdict == Verdict::Ask {
             let question = question_of(&decision, self.engine.facts());
-            self.add(Event::new(Asked { question }));
+            self.add(Event::new(Asked { question, unheard: false }));
         }
         self.status = RunStatus::after(decision.verdict);
         self.add(Event::new(Halted {

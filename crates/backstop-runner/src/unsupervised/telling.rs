@@ -12,29 +12,30 @@ use backstop_core::policy::Occasion;
 use backstop_core::reason::Values;
 use backstop_core::state::RunStatus;
 use backstop_core::time::in_words;
-use backstop_store::{Store, StoreError};
+use backstop_store::{Home, Store, StoreError};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Outcome, UnsupervisedError};
 use crate::clock::wall_time;
 use crate::loading;
-use crate::notify::{About, Delivery, Message, Notifier};
+use crate::notify::{self, About, Delivery, Message, Notifier, Sent};
 use crate::tree::Tree;
 
 /// Tells those who want to know if this call halted the run or made a rule warn, and journals what
 /// became of it.
-pub(super) async fn tell(store: &dyn Store, run: RunId, outcome: &mut Outcome) {
+pub(super) async fn tell(store: &dyn Store, home: &Home, run: RunId, outcome: &mut Outcome) {
     if !outcome.halted_now && outcome.news.is_empty() {
         return;
     }
     // What happened is stored; nothing that goes wrong from here on can undo it.
-    if let Err(error) = send(store, run, outcome).await {
+    if let Err(error) = send(store, home, run, outcome).await {
         outcome.warnings.push(format!("nobody was told: {error}"));
     }
 }
 
 async fn send(
     store: &dyn Store,
+    home: &Home,
     run: RunId,
     outcome: &mut Outcome,
 ) -> Result<(), UnsupervisedError> {
@@ -43,7 +44,9 @@ async fn send(
     let policy = loading::policy(&stored)?;
     let cwd = Path::new(&record.cwd);
     let tree = Tree::of_groups(run);
-    let mut notifier = Notifier::new(policy.settings.notify.as_ref(), cwd, &tree);
+    let folder = home.run(run);
+    let mut notifier =
+        Notifier::new(policy.settings.notify.as_ref(), cwd, &tree).counted_in(folder.told());
     let (occasion, patience) = match (outcome.halted_now, outcome.state.run_status) {
         (true, RunStatus::Held) => (Occasion::Held, LAST_DELIVERIES),
         (true, _) => (Occasion::Halted, LAST_DELIVERIES),
@@ -55,9 +58,15 @@ async fn send(
     let about = About { cwd, labels: &record.labels };
     let when = (outcome.answer.seq().unwrap_or_default(), wall_time());
     let states = if outcome.halted_now { slice::from_ref(&outcome.state) } else { &outcome.news };
+    let mut notes = Vec::new();
+    // The run may have begun on another machine. Where there is no folder nothing is counted.
+    drop(folder.create());
     for state in states {
         let message = Message::new(occasion, state, &policy, &Values::new(), about, when);
-        outcome.annotation = notifier.send_to_all(&message);
+        match notifier.send(occasion, message) {
+            Sent::Out { annotation } => outcome.annotation = annotation,
+            Sent::LeftOut => notes.push(Event::new(notify::left_out(occasion))),
+        }
     }
     let deliveries = wait(&mut notifier, patience).await;
     let failed = deliveries.iter().filter(|delivery| !delivery.is_delivered());
@@ -66,7 +75,7 @@ async fn send(
         let what = if delivery.is_delivered() { Note::Notified } else { Note::NotNotified };
         Event::new(Noted { what, detail: delivery.to_string() })
     };
-    let notes: Vec<Event> = deliveries.iter().map(note).collect();
+    notes.extend(deliveries.iter().map(note));
     super::transact(store, run, move |session| {
         notes.into_iter().for_each(|note| session.add(note));
         Ok(session.decision())

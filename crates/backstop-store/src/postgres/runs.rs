@@ -171,7 +171,7 @@ pub async fn prune(client: &Client, before: Timestamp) -> Result<Vec<RunId>, Sto
 }
 
 /// A century, to which this is cut, is as good as for ever.
-fn nanoseconds(duration: Duration) -> i64 {
+pub fn nanoseconds(duration: Duration) -> i64 {
     let century = Duration::from_secs(100 * 366 * 24 * 3_600);
     i64::try_from(duration.min(century).as_nanos()).unwrap_or(i64::MAX / 4)
 }

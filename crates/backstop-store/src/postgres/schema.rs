@@ -90,6 +90,9 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(1651209076, 0); \
      CREATE TABLE IF NOT EXISTS backstop_schema (version BIGINT NOT NULL)";
 
 /// In the order in which they are applied. Append only: what was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_store.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_store.sql"),
+    include_str!("../../migrations/postgres/0002_services.sql"),
+];
 
 const NEEDED_SERVER: i64 = 140_000;

@@ -1,11 +1,13 @@
 //! Tokens, failures of pull requests' jobs, deliveries, and orders to halt.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use backstop_core::time::Timestamp;
 
 use super::client::{Again, Client};
 use super::fault::Fault;
+use super::runs::nanoseconds;
 use super::sql::{Value, sql};
 use crate::StoreError;
 use crate::access::TokenRecord;
@@ -146,4 +148,24 @@ pub async fn release_halts(
     );
     let rows = client.write(Again::Never, update).await.map_err(Fault::of_write)?;
     Ok(rows.len() as u64)
+}
+
+pub async fn attend(client: &Client, id: &str, duration: Duration) -> Result<(), StoreError> {
+    let statement = if duration.is_zero() {
+        // Whoever ends takes along those who could not say that they did.
+        let delete = "DELETE FROM services WHERE id = $1 OR expires_at <= backstop_now()";
+        sql(delete, &[id.into()])
+    } else {
+        sql(
+            "INSERT INTO services (id, expires_at) VALUES ($1, backstop_now() + $2) \
+             ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at",
+            &[id.into(), nanoseconds(duration).into()],
+        )
+    };
+    client.write(Again::Harmless, statement).await.map(drop).map_err(Fault::of_write)
+}
+
+pub async fn attends(client: &Client) -> Result<bool, StoreError> {
+    let select = "SELECT id FROM services WHERE expires_at > backstop_now() LIMIT 1";
+    Ok(!client.rows(sql(select, &[])).await?.is_empty())
 }

@@ -116,6 +116,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_runs.sql"),
     include_str!("../../migrations/sqlite/0002_journal_order.sql"),
     include_str!("../../migrations/sqlite/0003_service.sql"),
+    include_str!("../../migrations/sqlite/0004_services.sql"),
 ];
 
 /// Marks a database as ours: the letters `bkst`.

@@ -78,6 +78,7 @@ macro_rules! conformance_cases {
             failures_are_kept_once_and_listed_in_order,
             a_delivery_is_taken_once,
             orders_to_halt_are_in_force_until_released,
+            a_service_attends_until_it_ends_or_is_not_heard_of,
             a_request_is_taken_in_once,
             an_unsupervised_request_is_taken_in_once,
             a_message_with_a_key_is_left_once,

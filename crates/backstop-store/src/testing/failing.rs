@@ -322,6 +322,14 @@ impl Store for FailingStore {
         self.next()?.halt_release(labels, by, at).await
     }
 
+    async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError> {
+        self.next()?.service_attend(id, duration).await
+    }
+
+    async fn service_attends(&self) -> Result<bool, StoreError> {
+        self.next()?.service_attends().await
+    }
+
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {
         self.next()?.run_prune(halted_before).await
     }

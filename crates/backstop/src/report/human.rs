@@ -282,6 +282,8 @@ impl Reporter for Human {
                 self.line(&format!("everything stood still for {slept}, which does not count"))
             }
             EventKind::Noted(noted) => self.noted(noted, engine),
+            // Where nobody is waited for, the card follows at once and has the question.
+            EventKind::Asked(asked) if asked.unheard => String::new(),
             EventKind::Asked(_) => self.asked(engine),
             EventKind::Answered(answered) => {
                 let note = answered.note.as_deref().map(|note| format!(": {note}"));

@@ -126,3 +126,20 @@ fn a_note_at_the_resumption_reaches_the_agent() {
     test.run([&["resume", "latest"][..], &raise].concat()).exits(125);
     assert!(test.read("seen").contains("- mind the gap"));
 }
+
+#[test]
+fn who_claims_too_early_is_told_what_is_missing() {
+    let policy = "[limits]\niterations = 5\n[verify]\n\
+                  command = \"test -f eviction.rs || { echo no eviction yet; exit 1; }\"\n\
+                  [[rule]]\nwhen = { type = \"output_match\", pattern = \"ALL DONE\" }\n\
+                  then = \"complete\"\n";
+    let script = "echo ALL DONE\n\
+                  [ -z \"$BACKSTOP_HANDOFF\" ] || { cp \"$BACKSTOP_HANDOFF\" seen; touch eviction.rs; }";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(0);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+    let handoff = test.read("seen");
+    for part in ["## Not done yet", "the verification did not pass", "no eviction yet"] {
+        assert!(handoff.contains(part), "{part}\n{handoff}");
+    }
+}

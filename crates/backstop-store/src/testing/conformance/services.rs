@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop_core::time::Timestamp;
 
@@ -166,6 +167,26 @@ pub async fn orders_to_halt_are_in_force_until_released(open: impl AsyncFn() -> 
     assert_eq!(other.halt_release(None, "bob", after(3)).await.unwrap(), 1);
     assert_eq!(other.halt_release(None, "bob", after(3)).await.unwrap(), 0);
     assert_eq!(store.halt_list().await.unwrap(), []);
+}
+
+pub async fn a_service_attends_until_it_ends_or_is_not_heard_of(
+    open: impl AsyncFn() -> Arc<dyn Store>,
+) {
+    let (store, other) = (open().await, open().await);
+    let [hour, none] = [Duration::from_secs(3600), Duration::ZERO];
+    assert!(!store.service_attends().await.unwrap());
+    store.service_attend("one", hour).await.unwrap();
+    store.service_attend("one", hour).await.unwrap();
+    store.service_attend("two", hour).await.unwrap();
+    assert!(other.service_attends().await.unwrap());
+    other.service_attend("one", none).await.unwrap();
+    assert!(other.service_attends().await.unwrap(), "the other one does still");
+    // One that was not heard of for long enough may as well be gone.
+    store.service_attend("two", Duration::from_nanos(1)).await.unwrap();
+    assert!(!other.service_attends().await.unwrap());
+    other.service_attend("two", none).await.unwrap();
+    other.service_attend("none", none).await.unwrap();
+    assert!(!store.service_attends().await.unwrap());
 }
 
 fn after(seconds: i64) -> Timestamp {

@@ -1,0 +1,5 @@
+-- Which services answer for this store, and for how long they are believed to without another word.
+CREATE TABLE services (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

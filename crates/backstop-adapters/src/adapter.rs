@@ -4,7 +4,7 @@ use backstop_core::event::EventKind;
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::Fault;
+use crate::{Fault, Totals};
 
 /// Understands one agent's output. A new one is made for every iteration.
 ///
@@ -26,6 +26,14 @@ pub trait Adapter: Send {
         moment: &Moment,
         listener: &mut dyn Listener,
     ) -> Outcome;
+
+    /// The totals that a later launch goes on from, where the agent tells totals. They are taken.
+    fn totals(&mut self) -> Option<Totals> {
+        None
+    }
+
+    /// What earlier launches have told already.
+    fn go_on_from(&mut self, _totals: Totals) {}
 }
 
 /// One thing that an agent printed.

@@ -2,6 +2,7 @@
 
 mod auto;
 mod command;
+mod options;
 mod sniff;
 
 use std::ffi::OsStr;
@@ -11,6 +12,7 @@ use std::str::FromStr;
 use backstop_core::diagnostic::nearest;
 
 pub use auto::Auto;
+pub use options::AgentOptions;
 
 use crate::aider::Aider;
 use crate::claude::Claude;

@@ -124,7 +124,7 @@ impl Aider {
             let figure =
                 |name| context.name(name).and_then(|figure| report::number(figure.as_str()));
             if let (Some(used), Some(limit)) = (figure("used"), figure("limit")) {
-                listener.hear(Heard::Event(Context { used, limit }.into()));
+                listener.hear(Heard::Event(Context::of(used, limit).into()));
             }
         } else if line.contains("exceeded output limit") {
             if let Some(fault) = &mut self.pending {

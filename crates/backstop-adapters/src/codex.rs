@@ -75,6 +75,14 @@ impl Adapter for Codex {
         }
         self.launch.finish(exit, silent, listener)
     }
+
+    fn totals(&mut self) -> Option<Totals> {
+        Some(std::mem::take(&mut self.total))
+    }
+
+    fn go_on_from(&mut self, totals: Totals) {
+        self.total = totals;
+    }
 }
 
 impl Codex {

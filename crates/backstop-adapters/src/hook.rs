@@ -211,7 +211,7 @@ impl HookInput {
     /// in it.
     pub fn events(&self, agent: HookAgent, moment: &Moment) -> Vec<EventKind> {
         match self.event() {
-            HookEvent::UserPromptSubmit => self.said("user", self.text("prompt")),
+            HookEvent::UserPromptSubmit => self.said("person", self.text("prompt")),
             HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
                 call::action(self, agent).into_iter().map(EventKind::from).collect()
             }

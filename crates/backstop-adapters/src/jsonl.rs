@@ -133,7 +133,7 @@ impl Adapter for Jsonl {
             (sum(fields.context_used.as_ref(), &value), sum(fields.context_limit.as_ref(), &value))
             && limit > 0
         {
-            listener.hear(Heard::Event(Context { used, limit }.into()));
+            listener.hear(Heard::Event(Context::of(used, limit).into()));
         }
         if let Some(message) = first(fields.message.as_ref(), &value) {
             self.launch.goes_on();

@@ -42,7 +42,7 @@ pub mod trajectory;
 mod usable;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
-pub use agent::{Agent, Auto, UnknownAgent};
+pub use agent::{Agent, AgentOptions, Auto, UnknownAgent};
 pub use aider::Aider;
 pub use claude::Claude;
 pub use codex::Codex;
@@ -61,4 +61,5 @@ pub use patterns::Patterns;
 pub use pi::Pi;
 pub use prices::{Price, Prices, PricesError};
 pub use telemetry::{Export, NoExport, Telemetry};
+pub use totals::Totals;
 pub use usable::{Unusable, usable};

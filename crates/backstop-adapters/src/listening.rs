@@ -18,6 +18,8 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
+    /// The model that the command asks for.
+    model: Option<String>,
 }
 
 impl Translator {
@@ -28,7 +30,15 @@ impl Translator {
             words: settings.errors.clone(),
             patterns: Patterns::new(policy),
             window: None,
+            model: None,
         }
+    }
+
+    /// What an agent uses without naming its model is priced as this one's.
+    #[must_use]
+    pub fn assuming(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
     }
 
     /// The events that this is to the core. What is only shown is none, and neither is a launch or
@@ -37,7 +47,7 @@ impl Translator {
         match heard {
             Heard::Event(event) => vec![self.completed(event)],
             Heard::Fault(fault) if fault.kind == FaultKind::ContextFull => {
-                [self.fault(&fault)].into_iter().chain(self.full_context()).collect()
+                vec![self.fault(&fault), self.full_context()]
             }
             Heard::Fault(fault) => vec![self.fault(&fault)],
             Heard::Said(voice, words) => self.said(voice, words),
@@ -61,7 +71,8 @@ impl Translator {
     fn completed(&mut self, mut event: EventKind) -> EventKind {
         match &mut event {
             EventKind::Usage(usage) if usage.cost_usd.is_none() => {
-                usage.cost_usd = self.prices.cost(usage.model.as_deref(), usage);
+                let model = usage.model.as_deref().or(self.model.as_deref());
+                usage.cost_usd = self.prices.cost(model, usage);
             }
             EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
             _ => {}
@@ -82,10 +93,10 @@ impl Translator {
         }
     }
 
-    /// A window that is too small is full, whatever was counted last. One of unknown size has no
-    /// figures to tell.
-    fn full_context(&self) -> Option<EventKind> {
-        self.window.map(|limit| Context { used: limit, limit }.into())
+    /// A window that is too small is full, whatever was counted last.
+    fn full_context(&self) -> EventKind {
+        let limit = self.window.unwrap_or(0);
+        Context { used: limit, limit, full: true }.into()
     }
 }
 

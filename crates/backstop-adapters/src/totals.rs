@@ -39,9 +39,11 @@ impl Total {
 
 /// The totals of several threads, of which one goes on at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Totals {
+pub struct Totals {
     thread: String,
     current: Total,
+    /// A launch has begun and has told no total yet.
+    is_new: bool,
     /// The latest of the others.
     others: VecDeque<(String, Total)>,
 }
@@ -49,8 +51,9 @@ pub(crate) struct Totals {
 impl Totals {
     /// From here on it is this thread's total, which goes on where it was. A thread without a name
     /// is always a new one.
-    pub fn turn_to(&mut self, thread: Option<&str>) {
+    pub(crate) fn turn_to(&mut self, thread: Option<&str>) {
         let thread = thread.unwrap_or_default();
+        self.is_new = true;
         if thread == self.thread && !thread.is_empty() {
             return;
         }
@@ -67,7 +70,12 @@ impl Totals {
     }
 
     /// What was added to the thread's total.
-    pub fn advance(&mut self, now: Tokens) -> Tokens {
+    pub(crate) fn advance(&mut self, now: Tokens) -> Tokens {
+        // A thread that goes on uses something. One whose total is the same was begun anew, as where
+        // a recording is played again.
+        if std::mem::take(&mut self.is_new) && now == self.current.last {
+            return now;
+        }
         self.current.advance(now)
     }
 }
@@ -102,5 +110,6 @@ mod tests {
         assert_eq!(told(None, 140), 140);
         assert_eq!(told(None, 150), 150);
         assert_eq!(told(Some("b"), 125), 5);
+        assert_eq!(told(Some("b"), 125), 125, "it was begun anew");
     }
 }

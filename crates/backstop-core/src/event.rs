@@ -136,7 +136,7 @@ event_kinds! {
         r#"{"type":"usage","input_tokens":1200,"output_tokens":300,"cache_read_tokens":9000,"cache_write_tokens":0,"cost_usd":0.02,"model":"small","basis":"live"}"#;
     /// How full the context window is, in tokens.
     "context" => Context,
-        r#"{"type":"context","used":150000,"limit":200000}"#;
+        r#"{"type":"context","used":150000,"limit":200000,"full":false}"#;
     /// Something failed.
     "error" => ErrorSeen,
         r#"{"type":"error","category":"transient","message":"connection reset","signature":"net-reset"}"#;
@@ -188,7 +188,7 @@ event_kinds! {
         r#"{"type":"signal","kind":"stop","by":"ann"}"#;
     /// A question went out to a person. Active time stands still until it is answered.
     "asked" => Asked,
-        r#"{"type":"asked","question":"The same error came four times. Go on?"}"#;
+        r#"{"type":"asked","question":"The same error came four times. Go on?","unheard":false}"#;
     /// A person answered. What fired before is acknowledged.
     "answered" => Answered,
         r#"{"type":"answered","question":"Go on?","answer":"continue","note":"known flake","by":"ann"}"#;

@@ -48,9 +48,11 @@ pub enum StepKind {
     Empty,
     /// The context was condensed.
     Compaction,
-    /// Something was said to the agent, by a program as likely as by a person. It changes nothing;
-    /// for a person's own words call [`Detector::reset`].
+    /// Something was said to the agent, by a program as likely as by a person. It changes nothing.
     User,
+    /// A person spoke to the agent: what comes now is what they asked for, and all is forgotten but
+    /// the number of steps.
+    Person,
 }
 
 impl From<&str> for StepKind {
@@ -60,6 +62,7 @@ impl From<&str> for StepKind {
             "empty" => Self::Empty,
             "compaction" | "condensation" => Self::Compaction,
             "user" => Self::User,
+            "person" => Self::Person,
             _ => Self::Action,
         }
     }
@@ -90,12 +93,6 @@ impl Detector {
     /// The run got somewhere: counts begin anew, but what was seen stays seen.
     pub fn progress(&mut self) {
         self.state.clear_counts();
-    }
-
-    /// Somebody acknowledged the repetition, or a person spoke: all is forgotten but the number of
-    /// steps.
-    pub fn reset(&mut self) {
-        self.state.forget();
     }
 
     pub fn reading(&self) -> Reading {

@@ -30,14 +30,15 @@ pub struct NextCommand {
 }
 
 impl Standing<'_> {
-    /// What happened, and the first thing to know about it; nothing while the run goes on.
+    /// What happened, and the first thing to know about it; nothing while the run goes on, unless it
+    /// waits.
     pub fn why(&self) -> String {
         if self.interrupted {
             return "Its supervisor is gone and halted nothing: killed, or the machine went down. \
                     Everything that was journalled is kept."
                 .to_owned();
         }
-        let Some(reason) = &self.state.stop_reason else { return String::new() };
+        let Some(reason) = &self.state.stop_reason else { return self.waits_for() };
         match self.unmetered() {
             true => format!(
                 "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
@@ -46,6 +47,18 @@ impl Standing<'_> {
             ),
             false => self.sentences(reason),
         }
+    }
+
+    fn waits_for(&self) -> String {
+        let facts = self.engine.facts();
+        if self.state.run_status != RunStatus::Running || !facts.ended_rate_limited() {
+            return String::new();
+        }
+        let until = facts.retry_at().map(|at| {
+            let at = at.to_jiff().to_zoned(self.engine.zone().clone());
+            format!(" until {}", at.strftime("%Y-%m-%d %H:%M:%S %Z"))
+        });
+        format!("The agent reached a limit, which is waited out{}.", until.unwrap_or_default())
     }
 
     /// At most three commands, the most helpful first.

@@ -138,22 +138,40 @@ pub async fn run(
     if ended.cancelled {
         return None;
     }
-    let tests = results::find(
-        tier.report.as_ref().map(|report| report.0.as_str()),
-        &ended.stdout,
-        cwd,
-        began,
-    )
-    .await;
+    let report = tier.report.as_ref().map(|report| report.0.as_str());
+    let tests = results::find(report, &ended.stdout, cwd, began).await;
+    let mut said = detail(&ended);
     let outcome = if ended.timed_out {
         VerificationOutcome::TimedOut
-    } else if ended.is_success() {
-        VerificationOutcome::Passed
-    } else {
+    } else if !ended.is_success() {
         VerificationOutcome::Failed
+    } else if let Some(but) = contradiction(&ended, report, tests.as_ref()) {
+        said = format!("it exited with 0, but {but}:\n{said}");
+        VerificationOutcome::Failed
+    } else {
+        VerificationOutcome::Passed
     };
-    let said = detail(&ended);
     Some(TierEnded { title: tier.title(), outcome, took: started.elapsed(), said, tests })
+}
+
+/// What its tests say against a command that exited with 0: a pipe, a wrapper or `|| true` loses the
+/// status of the tests, and what they printed is the better witness.
+fn contradiction(
+    ended: &SideOutcome,
+    report: Option<&str>,
+    tests: Option<&TestReport>,
+) -> Option<String> {
+    match (tests, report) {
+        (Some(tests), _) if tests.succeeded() => None,
+        // Only a part of its output is known, so that the rest of the report may have been fine.
+        (Some(tests), _) if ended.truncated && tests.counts().failed == 0 => None,
+        (Some(tests), _) => Some(match (tests.counts().failed, &tests.broken) {
+            (0, Some(broken)) => format!("its tests are no proof ({broken})"),
+            (failed, _) => format!("{failed} of its tests failed"),
+        }),
+        (None, None | Some("auto")) => None,
+        (None, Some(report)) => Some(format!("there is no test report from it at `{report}`")),
+    }
 }
 
 /// Why it could not be started, else the end of what it printed, else how it ended.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::Agent;
-use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
+use crate::{Adapter, Exit, Listener, Moment, Outcome, Record, Totals};
 
 /// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
@@ -17,6 +17,8 @@ pub struct Auto {
     held_bytes: usize,
     /// Records that are no agent's.
     strangers: usize,
+    /// Of earlier launches, for the adapter that is found.
+    totals: Option<Totals>,
 }
 
 /// What came before anything told the agent.
@@ -61,6 +63,9 @@ impl Auto {
     /// It is this agent: what was held back is its.
     fn settle(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
         let (_, adapter) = self.found.insert((agent, agent.adapter()));
+        if let Some(totals) = self.totals.take() {
+            adapter.go_on_from(totals);
+        }
         for held in std::mem::take(&mut self.held) {
             match &held {
                 Held::Json(bytes) => adapter.record(Record::Json(bytes), moment, listener),
@@ -111,6 +116,17 @@ impl Adapter for Auto {
             Some((_, adapter)) => adapter.finish(exit, moment, listener),
             None => Outcome::CutOff,
         }
+    }
+
+    fn totals(&mut self) -> Option<Totals> {
+        match &mut self.found {
+            Some((_, adapter)) => adapter.totals(),
+            None => self.totals.take(),
+        }
+    }
+
+    fn go_on_from(&mut self, totals: Totals) {
+        self.totals = Some(totals);
     }
 }
 

@@ -159,7 +159,7 @@ fn is_assignment(word: &str) -> bool {
 
 /// A line of a shell as its commands and their words, as far as quotes and separators go. What a
 /// variable or a substitution stands for is not known, and does not matter here.
-fn commands(line: &str) -> Vec<Vec<String>> {
+pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut quote = None;

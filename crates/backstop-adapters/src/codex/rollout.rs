@@ -126,10 +126,8 @@ impl Codex {
                 self.launch.used(added, None, listener);
             }
             let last = information.get("last_token_usage").unwrap_or(&Value::Null);
-            let context = Context {
-                used: count(last, "total_tokens"),
-                limit: count(information, "model_context_window"),
-            };
+            let limit = count(information, "model_context_window");
+            let context = Context::of(count(last, "total_tokens"), limit);
             if context.limit > 0 && context.used > 0 {
                 listener.hear(Heard::Event(context.into()));
             }

@@ -33,7 +33,7 @@ fn in_words(event: &EventKind) -> String {
 }
 
 #[rstest]
-#[case(json!({"hook_event_name": "UserPromptSubmit", "prompt": "go on"}), &["user go on => -"])]
+#[case(json!({"hook_event_name": "UserPromptSubmit", "prompt": "go on"}), &["person go on => -"])]
 #[case(json!({"hook_event_name": "Stop", "last_assistant_message": "Done."}), &["message Done. => -"])]
 #[case(json!({"hook_event_name": "Stop", "last_assistant_message": null}), &[])]
 #[case(json!({"hook_event_name": "PreCompact", "trigger": "auto"}), &["compaction compaction => -"])]

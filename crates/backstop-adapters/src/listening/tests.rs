@@ -80,10 +80,11 @@ fn a_full_context_is_full_to_the_last_known_limit() {
         assert!(matches!(events[0], EventKind::ErrorSeen(_)), "{events:?}");
         events.into_iter().nth(1)
     };
-    assert_eq!(full(&mut translator), None);
-    translator.events(Heard::Event(Context { used: 9, limit: 200_000 }.into()));
-    translator.events(Heard::Event(Context { used: 9, limit: 0 }.into()));
-    assert_eq!(full(&mut translator), Some(Context { used: 200_000, limit: 200_000 }.into()));
+    let told = |limit| Some(Context { used: limit, limit, full: true }.into());
+    assert_eq!(full(&mut translator), told(0));
+    translator.events(Heard::Event(Context::of(9, 200_000).into()));
+    translator.events(Heard::Event(Context::of(9, 0).into()));
+    assert_eq!(full(&mut translator), told(200_000));
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl<'l> Teller<'l> {
     /// How full the context is, where the size of the window is known too.
     pub fn context(&mut self, used: Option<u64>, limit: Option<u64>) {
         if let (Some(used @ 1..), Some(limit @ 1..)) = (used, limit) {
-            self.event(Context { used, limit });
+            self.event(Context::of(used, limit));
         }
     }
 

@@ -162,6 +162,15 @@ pub struct Context {
     pub used: u64,
     #[serde(deserialize_with = "number::count")]
     pub limit: u64,
+    /// Nothing more fits in, whatever the figures say: the agent itself said so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+}
+
+impl Context {
+    pub fn of(used: u64, limit: u64) -> Self {
+        Self { used, limit, full: false }
+    }
 }
 
 /// Something failed.

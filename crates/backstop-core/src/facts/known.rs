@@ -85,6 +85,16 @@ impl Facts {
         self.worker.is_rate_limited()
     }
 
+    /// Whether the agent said that nothing more fits into its context.
+    pub fn is_context_full(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.full)
+    }
+
+    /// How often the run recovered from a full context since it last got on.
+    pub fn context_recoveries(&self) -> u64 {
+        self.progress.context_recoveries
+    }
+
     /// How the last verification ended.
     pub fn verification(&self) -> Option<VerificationOutcome> {
         self.verification

@@ -135,6 +135,9 @@ fn nano_dollars(amount: f64) -> u64 {
 /// The share of the context window that is in use; none where its size is unknown.
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
 pub(crate) fn context_share(context: &Context) -> Option<f64> {
+    if context.full {
+        return Some(1.0);
+    }
     (context.limit > 0).then(|| context.used as f64 / context.limit as f64)
 }
 

@@ -239,6 +239,9 @@ impl History<'_> {
     }
 
     pub(super) fn context_share(&self) -> Option<f64> {
+        if self.context().is_some_and(|context| context.full) {
+            return Some(1.0);
+        }
         let context = self.context().filter(|context| context.limit > 0)?;
         Some(number(context.used) / number(context.limit))
     }

@@ -129,6 +129,7 @@ impl State {
             StepKind::Empty => self.counts.empties.extend(self.steps),
             StepKind::Compaction => self.counts.compactions.extend(self.steps),
             StepKind::User => {}
+            StepKind::Person => self.forget(),
         }
     }
 

@@ -159,7 +159,7 @@ fn work() -> impl Strategy<Value = EventKind> {
             .prop_map(|metrics| Cycle { metrics }.into());
     let action = (
         select(vec!["ls", "cargo test", "sleep 5"]),
-        select(vec!["", "", "", "message", "empty", "compaction", "user"]),
+        select(vec!["", "", "", "message", "empty", "compaction", "user", "person"]),
         prop::option::of(select(vec!["ok", "error: no"])),
         prop::bool::weighted(0.3),
     )
@@ -199,8 +199,8 @@ fn usage() -> impl Strategy<Value = EventKind> {
             .into()
         },
     );
-    let context = (0_u64..11, select(vec![0_u64, 4, 10, 20]))
-        .prop_map(|(used, limit)| Context { used, limit }.into());
+    let context = (0_u64..11, select(vec![0_u64, 4, 10, 20]), prop::bool::weighted(0.2))
+        .prop_map(|(used, limit, full)| Context { used, limit, full }.into());
     let resets = prop::option::of(select(vec![0_i64, 1, 1_000, 5_000, 700_000]));
     let quota =
         (select(vec!["5h", "weekly"]), share(), resets).prop_map(|(window, used, resets)| {

@@ -65,9 +65,8 @@ impl Run {
         self.step(StepKind::Action, "", None, false)
     }
 
-    pub fn person_speaks(mut self) -> Self {
-        self.detector.reset();
-        self
+    pub fn person_speaks(self) -> Self {
+        self.step(StepKind::Person, "do it again", None, false)
     }
 
     pub fn progress(mut self) -> Self {

@@ -4,7 +4,7 @@
 //! one, its words, calls and errors are shown in their place. Until then everything is shown as it
 //! comes; only a line that begins like JSON is held back until its end.
 
-use backstop_adapters::{Agent, Auto, Exit, Framer, Heard, Moment, Outcome, Record};
+use backstop_adapters::{Agent, Auto, Exit, Framer, Heard, Moment, Outcome, Record, Totals};
 use backstop_core::policy::AgentName;
 use jiff::tz::TimeZone;
 
@@ -127,6 +127,16 @@ impl Ear {
             unknown: 0,
             error_line: Vec::new(),
         })
+    }
+
+    /// The totals that the next launch goes on from.
+    pub fn totals(&mut self) -> Option<Totals> {
+        self.adapter.get().totals()
+    }
+
+    /// What earlier launches have told already.
+    pub fn go_on_from(&mut self, totals: Totals) {
+        self.adapter.get().go_on_from(totals);
     }
 
     /// Whose output it is, as far as is known.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use backstop_adapters::{Agent, Exit, Heard, Translator};
+use backstop_adapters::{Agent, Exit, Heard, Totals, Translator};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
 use tokio::sync::mpsc::Sender;
@@ -37,6 +37,8 @@ pub(super) struct Worker {
     colour: bool,
     /// Understands the output of the iteration, if there is anything to be understood.
     ear: Option<Ear>,
+    /// What agents that tell totals have told in earlier iterations.
+    totals: Option<Totals>,
 }
 
 /// One of the child's streams.
@@ -97,6 +99,7 @@ impl Worker {
             reading,
             colour: setup.colour,
             ear: None,
+            totals: None,
         })
     }
 
@@ -206,6 +209,9 @@ impl Worker {
         self.iteration = Some(Summary { iteration, ..Summary::default() });
         self.log.begin(iteration);
         self.ear = Ear::new(&self.reading, self.colour);
+        if let (Some(ear), Some(totals)) = (&mut self.ear, self.totals.take()) {
+            ear.go_on_from(totals);
+        }
         self.listener.matcher.begin();
         self.listener.translator.events(Heard::Launched);
         self.listener.scanner.begin();
@@ -226,6 +232,7 @@ impl Worker {
             });
             let agent = ear.agent().filter(|agent| *agent != Agent::Generic);
             summary.agent = agent.map(|agent| (agent, outcome));
+            self.totals = ear.totals();
         }
         let (left_out, failure) = self.log.end();
         self.listener.log_failed(failure);

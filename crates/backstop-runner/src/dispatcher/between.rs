@@ -55,6 +55,10 @@ impl Dispatcher {
     /// What is waited for when nothing stands against another iteration.
     async fn before_the_next(&mut self, decision: Decision) -> Result<Next, RunError> {
         self.withdraw_question();
+        let facts = self.engine.facts();
+        if facts.is_context_full() && facts.consecutive_errors() > 0 {
+            return self.start_afresh(decision).await;
+        }
         let wait = self.wait_after(&decision);
         if let Some(message) = wait.as_ref().and_then(|wait| self.too_long(wait)) {
             let end = super::halt::too_long(decision, message, &self.engine);

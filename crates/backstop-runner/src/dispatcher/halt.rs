@@ -117,8 +117,16 @@ impl Dispatcher {
 }
 
 /// The decision of a run that had its single iteration, when no rule ended it.
-pub(super) fn once(decision: Decision, engine: &Engine) -> Decision {
+pub(super) fn once(decision: Decision, engine: &Engine, pretended: bool) -> Decision {
     let facts = engine.facts();
+    if facts.ended_rate_limited() {
+        let until = facts.retry_at().map(|at| {
+            let at = at.to_jiff().to_zoned(engine.zone().clone());
+            format!(", and may go on at {}", at.strftime("%Y-%m-%d %H:%M:%S"))
+        });
+        let message = format!("The agent reached a limit{}", until.unwrap_or_default());
+        return with_reason(decision, Verdict::Hold, ReasonCode::RateLimited, message, engine);
+    }
     // Where work is verified, an exit with 0 is a claim like any other.
     let verified = match engine.policy().settings.verify {
         Some(_) => facts.verification(),
@@ -148,6 +156,11 @@ pub(super) fn once(decision: Decision, engine: &Engine) -> Decision {
         (Some(code), _) => {
             (Verdict::Fail, ReasonCode::WorkerFailed, format!("The command exited with {code}"))
         }
+        (None, _) if pretended => {
+            let what = facts.last_error().unwrap_or("it did not say why");
+            let message = format!("The agent exited with 0, but failed: {what}");
+            (Verdict::Fail, ReasonCode::Error, message)
+        }
         (None, _) => (
             Verdict::Fail,
             ReasonCode::WorkerFailed,
@@ -166,6 +179,12 @@ pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
 /// The decision of a run that would have to wait for too long.
 pub(super) fn too_long(decision: Decision, message: String, engine: &Engine) -> Decision {
     with_reason(decision, Verdict::Hold, ReasonCode::RateLimited, message, engine)
+}
+
+/// The decision of a run whose agent fills its context however often it starts afresh.
+pub(super) fn overflown(decision: Decision, most: u64, engine: &Engine) -> Decision {
+    let message = format!("The agent says that its context is full, after {most} fresh starts");
+    with_reason(decision, Verdict::Stop, ReasonCode::ContextOverflow, message, engine)
 }
 
 /// The decision of a run whose question nobody answered.

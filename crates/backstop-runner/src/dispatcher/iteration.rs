@@ -361,6 +361,7 @@ impl Dispatcher {
             Outcome::CutOff => "ended without a result",
             Outcome::Failed | Outcome::Succeeded => "says that it failed",
         };
+        self.told.pretended = true;
         self.note(Note::Pretended, format!("{agent} exited with 0 and {what}"));
         if speaks {
             self.take(ErrorSeen {
@@ -410,6 +411,8 @@ pub(crate) struct Told {
     pub(super) by_output: BTreeSet<&'static str>,
     /// Usage was told by telemetry, and not by the output.
     pub(super) usage_by_telemetry: bool,
+    /// The agent exited with 0 although it had failed.
+    pub(super) pretended: bool,
 }
 
 impl Told {

@@ -10,7 +10,7 @@ use backstop_core::event::{Recovered, RecoveryKind};
 use backstop_core::verdict::Verdict;
 
 use super::between::Next;
-use super::{Dispatcher, RunError};
+use super::{Dispatcher, RunError, halt};
 use crate::handoff::{self, HandOff};
 use crate::launch::Stdin;
 use crate::report::Remark;
@@ -24,16 +24,39 @@ impl Dispatcher {
         if kind == RecoveryKind::Stagnation && !repeats {
             return self.intervene(Decision { verdict: Verdict::Ask, ..decision }).await;
         }
-        let checkpoint = self.keep_work(&decision).await?;
+        let next = self.recover_from(kind, &decision, &decision.message).await?;
+        // What was recovered from is judged again when the next iteration has ended.
+        self.set_aside(decision.rule.as_ref().map(|rule| rule.index));
+        Ok(next)
+    }
+
+    /// The agent itself said that its context is full. Whatever the rules look at, another iteration
+    /// with the same context would end the same way.
+    pub(super) async fn start_afresh(&mut self, decision: Decision) -> Result<Next, RunError> {
+        let most = self.engine.policy().settings.context_recoveries();
+        if self.engine.facts().context_recoveries() >= most {
+            let end = halt::overflown(decision, most, &self.engine);
+            self.record(&end);
+            return Ok(Next::Halt(Box::new(end)));
+        }
+        let why = "The agent says that its context is full";
+        self.recover_from(RecoveryKind::Context, &decision, why).await
+    }
+
+    async fn recover_from(
+        &mut self,
+        kind: RecoveryKind,
+        decision: &Decision,
+        why: &str,
+    ) -> Result<Next, RunError> {
+        let checkpoint = self.keep_work(decision).await?;
         let words = match kind {
             RecoveryKind::Context => "a fresh context",
             RecoveryKind::Stagnation => "a hint to go another way",
             RecoveryKind::Error => "a fresh start",
         };
-        self.remark(&Remark::Note(format!("recovering with {words}: {}", decision.message)));
+        self.remark(&Remark::Note(format!("recovering with {words}: {why}")));
         let seq = self.take(Recovered { kind, checkpoint });
-        // What was recovered from is judged again when the next iteration has ended.
-        self.set_aside(decision.rule.as_ref().map(|rule| rule.index));
         // A crash from here on must not take the same fresh start a second time.
         self.durable(seq).await?;
         Ok(Next::Decide)

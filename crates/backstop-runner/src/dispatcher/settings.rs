@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backstop_adapters::{Agent, Translator};
+use backstop_adapters::{Agent, AgentOptions, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
 use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
@@ -68,7 +68,8 @@ pub fn wanted(policy: &Policy, launch: &Launch) -> Wanted {
     Wanted {
         patterns: patterns(policy),
         markers: markers(policy),
-        translator: Translator::new(policy),
+        translator: Translator::new(policy)
+            .assuming(AgentOptions::of_command(&launch.command).model),
         reading: reading(policy, launch),
     }
 }

@@ -82,12 +82,10 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// What it holds. A new one holds nothing, also no word against what is known without it.
 fn read(mut file: &File) -> io::Result<GoneOut> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    if text.is_empty() {
-        return Ok(GoneOut::default());
-    }
     Ok(serde_json::from_str(&text)?)
 }
 

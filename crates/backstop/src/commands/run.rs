@@ -3,6 +3,7 @@
 mod dry_run;
 mod flags;
 mod guards;
+pub mod phrases;
 pub mod supervise;
 
 use std::path::PathBuf;
@@ -46,7 +47,14 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
     let cwd = std::env::current_dir()
         .map_err(|source| Error::NoInput { path: ".".to_owned(), source })?;
     let lifted = guards::lifted(arguments.guards, &mut source, terminal);
+    phrases::look_in_own_words(&mut source.policy, &arguments.command, flags::UNTIL_OUTPUT);
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
+    let prompt = match (&stdin, &piped) {
+        // What is no file can be read only once.
+        (Stdin::File(path), _) if path.is_file() => std::fs::read(path).unwrap_or_default(),
+        (_, piped) => piped.clone().unwrap_or_default(),
+    };
+    source.notes.extend(phrases::warnings(&source.policy, &prompt));
     let launch = Launch {
         command: arguments.command.clone(),
         cwd,

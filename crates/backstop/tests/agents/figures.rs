@@ -176,3 +176,27 @@ fn an_agent_is_known_however_much_was_said_before_it() {
     assert!(ended.stdout.starts_with("installing part 1\n"), "{}", ended.stdout);
     assert!(ended.stdout.ends_with("✓ Bash: make part-2\nAll is well.\n"), "{}", ended.stdout);
 }
+
+/// A launch of Codex that goes on with a thread, whose totals go on too.
+const GOES_ON: &str = r#"n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n
+echo '{"type":"thread.started","thread_id":"one"}'
+echo '{"type":"turn.started"}'
+echo "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":${n}000,\"cached_input_tokens\":0,\"output_tokens\":${n}0}}"
+"#;
+
+#[test]
+fn totals_of_a_thread_that_goes_on_are_not_added_up() {
+    let test = Loop::new().script("agent.sh", GOES_ON);
+    test.run(["run", "--max-iterations", "3", "--", "./agent.sh"]).exits(125);
+    assert_eq!(test.state()["facts"]["tokens"], 3030);
+}
+
+#[test]
+fn a_model_that_only_the_command_names_is_priced() {
+    let policy = "[limits]\ncost_usd = 5\n[prices.'gpt-5*']\ninput = 10\noutput = 10\n";
+    let test = Loop::new().file("p.toml", policy).script("codex", GOES_ON);
+    let words = ["exec", "--json", "-m", "gpt-5-codex", "go on"];
+    let run = ["run", "--once", "--policy", "p.toml", "--", "./codex"];
+    test.run(run.iter().chain(&words)).exits(0);
+    assert_eq!(test.state()["facts"]["cost_usd"], 0.0101);
+}

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 mod guarded;
 mod reviewed;
+mod supervised;
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -30,6 +31,8 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fix
 struct Session {
     folder: TempDir,
     agent: &'static str,
+    /// What the agent's environment has.
+    variable: Option<(&'static str, &'static str)>,
 }
 
 /// What a hook answered.
@@ -46,7 +49,7 @@ impl Session {
         if !policy.is_empty() {
             fs::write(folder.path().join("work/backstop.toml"), policy).unwrap();
         }
-        Self { folder, agent }
+        Self { folder, agent, variable: None }
     }
 
     fn work(&self) -> PathBuf {
@@ -61,7 +64,7 @@ impl Session {
         let mut command = Command::new(BINARY);
         command.args(arguments).current_dir(self.work()).env_clear();
         command.env("HOME", self.folder.path()).env("TZ", "UTC").env("NO_COLOR", "1");
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(self.variable);
         command
     }
 
@@ -225,6 +228,39 @@ fn an_agent_that_repeats_itself_is_stopped_in_the_middle() {
         let answer = answers.flatten().next().expect("it is noticed");
         assert_eq!(answer["continue"], false, "{answer}");
         assert!(answer["stopReason"].as_str().unwrap().contains("repetition"), "{answer}");
+    }
+}
+
+#[test]
+fn what_a_person_asks_for_again_is_no_repetition() {
+    let policy = "[[rule]]\nwhen = { type = \"repetition\" }\nthen = \"stop\"\n";
+    let session = Session::new("claude-code", policy);
+    for _ in 0..20 {
+        assert_eq!(session.says("UserPromptSubmit", json!({"prompt": "build it"})), None);
+        assert_eq!(session.says("PostToolUse", bash("make", "error: no")), None);
+    }
+}
+
+#[test]
+fn an_agent_is_not_sent_back_more_often_than_it_bears() {
+    let policy = "[hooks]\nmost_blocks = 20\n[[rule]]\nthen = \"complete\"\n\
+        when = { type = \"file_created\", path = \"DONE\" }\n";
+    for (agent, cap, expected) in [
+        ("claude-code", None, 8),
+        ("claude-code", Some("3"), 3),
+        ("claude-code", Some("0"), 12),
+        ("codex", Some("3"), 12),
+    ] {
+        let mut session = Session::new(agent, policy);
+        session.variable = cap.map(|cap| ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap));
+        session.says("UserPromptSubmit", json!({"prompt": "go"}));
+        let mut sent_back = 0;
+        for count in 0..12 {
+            session.says("PostToolUse", bash(&format!("ls {count}"), ""));
+            let answer = session.says("Stop", stop(&format!("said {count}"), count > 0));
+            sent_back += u32::from(answer.is_some_and(|answer| answer["decision"] == "block"));
+        }
+        assert_eq!(sent_back, expected, "{agent}, {cap:?}");
     }
 }
 
@@ -407,22 +443,6 @@ fn twenty_hooks_at_once_make_one_run_and_lose_nothing() {
     let kinds = types(&runs[0].1);
     assert_eq!(kinds.iter().filter(|kind| **kind == "action").count(), 20);
     assert_eq!(kinds.iter().filter(|kind| **kind == "iteration_started").count(), 1);
-}
-
-#[test]
-fn inside_of_a_supervised_run_everything_goes_there() {
-    let session = Session::new("claude-code", "[loop]\nagent = \"generic\"\n");
-    let fields = json!({"hook_event_name": "PostToolUse", "session_id": "in", "cwd": session.work(),
-        "tool_name": "Bash", "tool_input": {"command": "inner"}, "tool_response": "ok"});
-    fs::write(session.work().join("said.json"), fields.to_string()).unwrap();
-    let script = format!("'{BINARY}' hook claude-code < said.json && echo answered");
-    let printed = session.run(&["run", "--once", "--", "sh", "-c", &script]);
-    assert!(printed.contains("answered"), "{printed}");
-    let runs = session.runs();
-    assert_eq!(runs.len(), 1, "{printed}");
-    let signatures: Vec<_> =
-        runs[0].1.iter().filter_map(|event| event["signature"].as_str()).collect();
-    assert_eq!(signatures, ["Bash {\"command\":\"inner\"}"]);
 }
 
 #[test]

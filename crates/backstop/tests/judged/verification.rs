@@ -92,3 +92,37 @@ fn who_wants_the_run_to_end_does_not_wait_for_the_other_tiers() {
     assert_eq!(test.read("ran"), "lint\n");
     test.leaves_nothing();
 }
+
+#[test]
+fn a_command_that_exits_with_0_has_not_passed_if_its_tests_did_not() {
+    let whole = "1..2\nok 1 - a\nok 2 - b\n";
+    for (printed, report, why) in [
+        ("1..2\nok 1 - a\nnot ok 2 - b\n", "auto", Some("1 of its tests failed")),
+        ("TAP version 14\n1..3\nok 1 - a\n", "auto", Some("its tests are no proof")),
+        ("PASS a\nFAIL b\n", "regex:^(?<status>PASS|FAIL) (?<name>.+)$", Some("1 of its tests")),
+        (whole, "junit:none/*.xml", Some("there is no test report from it at `junit:none/*.xml`")),
+        (whole, "auto", None),
+        ("all good\n", "auto", None),
+    ] {
+        let policy = format!(
+            "[limits]\niterations = 1\n[[rule]]\nwhen = {{ type = 'exit_code', any_of = [0] }}\n\
+             then = 'complete'\n[verify]\ncommand = 'cat printed'\nreport = '{report}'\n"
+        );
+        let test = Loop::new().file("backstop.toml", &policy).file("printed", printed);
+        let ended = test.run(["run", "--", "true"]);
+        let verification = &test.events("verification")[0];
+        match why {
+            Some(why) => {
+                ended.exits(125);
+                assert_eq!(verification["outcome"], "failed", "{printed}");
+                let detail = verification["detail"].as_str().expect("words");
+                assert!(detail.starts_with("it exited with 0, but "), "{detail}");
+                assert!(detail.contains(why), "{detail}");
+            }
+            None => {
+                ended.exits(0);
+                assert_eq!(verification["outcome"], "passed", "{printed}");
+            }
+        }
+    }
+}

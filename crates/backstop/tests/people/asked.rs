@@ -1,6 +1,9 @@
 //! A run that needs a person asks, and takes the first answer.
 
+use rustix::process::Signal;
+
 use crate::support::looping::{Loop, Running, wait_for};
+use crate::support::serving::Serving;
 
 /// Asks after two iterations without progress, on a channel that a notification opens.
 const ASKS: &str = "[limits]\niterations = 4\n[notify]\ncommand = \"true\"\n\
@@ -296,4 +299,26 @@ fn a_supervised_process_answers_nothing() {
         assert!(ended.stdout.contains(line), "{}", ended.stdout);
     }
     assert!(test.events("answered").is_empty());
+}
+
+#[test]
+fn a_service_for_the_same_store_is_a_channel_as_long_as_it_answers() {
+    let policy = ASKS.replace("[notify]\ncommand = \"true\"\n", "");
+    let test = Loop::new().file("p.toml", &policy).script("agent.sh", "true");
+    let serving = Serving::beside(&test);
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    assert_eq!(test.state()["run_status"], "running");
+    let run = test.state()["run_id"].as_str().expect("a name").to_owned();
+    let answered = serving.post(&format!("/v1/runs/{run}/answer"), r#"{"answer":"abort"}"#);
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    running.ends().exits(131);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ends(), Some(0));
+
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
+    assert_eq!(test.state()["run_status"], "held", "nobody is there to ask any more");
+    assert!(!ended.stderr.contains(" left, then it"), "{}", ended.stderr);
+    let asked = test.events("asked");
+    assert_eq!(asked[0]["unheard"], true);
 }

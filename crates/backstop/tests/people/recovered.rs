@@ -131,7 +131,7 @@ fn a_note_at_the_resumption_reaches_the_agent() {
 fn who_claims_too_early_is_told_what_is_missing() {
     let policy = "[limits]\niterations = 5\n[verify]\n\
                   command = \"test -f eviction.rs || { echo no eviction yet; exit 1; }\"\n\
-                  [[rule]]\nwhen = { type = \"output_match\", pattern = \"ALL DONE\" }\n\
+                  [[rule]]\nwhen = { type = \"output_pattern\", pattern = \"ALL DONE\" }\n\
                   then = \"complete\"\n";
     let script = "echo ALL DONE\n\
                   [ -z \"$BACKSTOP_HANDOFF\" ] || { cp \"$BACKSTOP_HANDOFF\" seen; touch eviction.rs; }";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
-use super::looping::{send, wait_for};
+use super::looping::{Loop, send, wait_for};
 use super::{BINARY, Test};
 
 /// A service that runs.
@@ -30,13 +30,26 @@ impl Serving {
 
     #[track_caller]
     pub fn start_at(listen: &str, test: &Test, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(BINARY)
+        let mut command = Command::new(BINARY);
+        command
             .args(["serve", "--listen", listen])
             .args(flags)
             .current_dir(test.path())
             .env_clear()
             .envs([("HOME", test.path().as_os_str()), ("TZ", "UTC".as_ref())])
-            .envs(variables.iter().copied())
+            .envs(variables.iter().copied());
+        Self::launch(&mut command)
+    }
+
+    /// Starts one for the store of a test's runs.
+    #[track_caller]
+    pub fn beside(test: &Loop) -> Self {
+        Self::launch(&mut test.command(["serve", "--listen", "127.0.0.1:0"]))
+    }
+
+    #[track_caller]
+    fn launch(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -48,7 +48,7 @@ impl Window {
 
     fn tell(&mut self, used: u64, listener: &mut dyn Listener) {
         let Some(limit) = self.size(used) else { return };
-        let context = Context { used, limit };
+        let context = Context::of(used, limit);
         if self.told.as_ref() != Some(&context) {
             self.told = Some(context.clone());
             listener.hear(Heard::Event(context.into()));

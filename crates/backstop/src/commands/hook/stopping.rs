@@ -1,6 +1,6 @@
 //! The agent wants to stop: may it, must it, or is something still missing?
 
-use backstop_adapters::hook::{Act, Answer, markers, matches};
+use backstop_adapters::hook::{Act, Answer, HookAgent, markers, matches};
 use backstop_core::condition::Condition;
 use backstop_core::event::{
     Event, EventKind, IterationFinished, Review, ReviewOutcome, Verification, VerificationOutcome,
@@ -104,7 +104,7 @@ fn send_back(
     let Some(missing) = missing else { return Answer::default() };
     let input = own.hook.input;
     let given_up = input.was_sent_back() && !notes.acted;
-    if notes.sent_back >= most_blocks(policy) || given_up {
+    if notes.sent_back >= most_blocks(policy, own.hook.agent) || given_up {
         let notice = format!(
             "backstop lets the agent stop after sending it back {} in a row. {missing}",
             times(notes.sent_back)
@@ -190,9 +190,19 @@ fn can_come_true(when: &Condition, seen: &[EventKind]) -> bool {
     }
 }
 
-fn most_blocks(policy: &Policy) -> u64 {
+/// As often as the policy says, and not more often than the agent bears: what it does not hear is not
+/// said, and the record stays true.
+fn most_blocks(policy: &Policy, agent: HookAgent) -> u64 {
     let set = policy.settings.hooks.as_ref().and_then(|hooks| hooks.most_blocks);
-    set.map_or(DEFAULT_MOST_BLOCKS, |count| count.0)
+    let wanted = set.map_or(DEFAULT_MOST_BLOCKS, |count| count.0);
+    if agent != HookAgent::ClaudeCode {
+        return wanted;
+    }
+    let set = std::env::var(CLAUDE_CAP).ok().and_then(|text| text.trim().parse().ok());
+    match set.unwrap_or(DEFAULT_CLAUDE_CAP) {
+        0 => wanted,
+        cap => wanted.min(cap),
+    }
 }
 
 fn times(count: u64) -> String {
@@ -202,5 +212,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// Claude Code itself lets its agent go after 8.
 const DEFAULT_MOST_BLOCKS: u64 = 6;
+/// After so many Claude Code lets its agent go, whatever a hook says; with 0 after none.
+const CLAUDE_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
+const DEFAULT_CLAUDE_CAP: u64 = 8;

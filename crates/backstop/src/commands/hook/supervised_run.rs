@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use backstop_adapters::AgentOptions;
 use backstop_adapters::hook::{Act, Answer, HookEvent};
-use backstop_core::event::{Event, EventKind};
+use backstop_core::event::{Event, EventKind, UsageBasis};
 use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
 use backstop_runner::socket::Answer as Decided;
@@ -35,7 +36,11 @@ pub fn judge(hook: &Hook<'_>, run: &str, terminal: &mut Terminal) -> Result<Answ
     {
         return Ok(Act::Deny(why).into());
     }
-    let is_heard = known.as_ref().is_some_and(|known| tells_by_itself(&known.run.command));
+    // Where each step is printed the supervisor has heard of it already, and a second report would
+    // count everything twice.
+    let is_heard = known
+        .as_ref()
+        .is_some_and(|known| AgentOptions::of_command(&known.run.command).streams_json);
     let events = if is_heard { Vec::new() } else { events(hook, known.as_ref())? };
     let mut way = Way::open(None, &hook.arguments.store)?;
     let mut decided = None;
@@ -85,12 +90,11 @@ fn events(hook: &Hook<'_>, known: Option<&Known>) -> Result<Vec<EventKind>, Fail
         events.extend(transcripts::news(hook, &known.policy, &mut session.notes));
         session.save().map_err(Error::from)?;
     }
+    for event in &mut events {
+        // What the agent prints at its end is the last word.
+        if let EventKind::Usage(usage) = event {
+            usage.basis = Some(UsageBasis::Live);
+        }
+    }
     Ok(events)
-}
-
-/// Whether the command prints all that a hook could tell: then the supervisor has heard it already,
-/// and a second report would count everything twice.
-fn tells_by_itself(command: &[String]) -> bool {
-    let words = || command.iter().flat_map(|word| word.split_whitespace());
-    words().any(|word| matches!(word, "stream-json" | "--output-format=stream-json" | "--json"))
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use backstop_core::condition::{Condition, OutputPattern, OutputSource};
+use backstop_core::condition::{Condition, OutputPattern};
 use backstop_core::diagnostic::{Diagnostic, Span};
 use backstop_core::policy::{Policy, Rule};
-use backstop_core::verdict::Verdict;
+
+use crate::commands::run::phrases::is_met_by_echo;
 
 /// What will surprise where the policy file lies.
 pub fn lints(policy: &Policy, file_name: &str) -> Vec<Diagnostic> {
@@ -45,12 +46,9 @@ fn phrase_in_prompt(
     folder: &Path,
 ) -> Option<Diagnostic> {
     let prompt = policy.settings.loop_.as_ref()?.stdin.as_ref()?;
-    if rule.then != Verdict::Complete || pattern.r#in != OutputSource::Any || pattern.is_regex {
-        return None;
-    }
     let text = std::fs::read_to_string(folder.join(&prompt.0)).ok()?;
     let phrase = &pattern.pattern.0;
-    text.contains(phrase.as_str()).then(|| {
+    is_met_by_echo(rule, pattern, &text).then(|| {
         let message = format!("the prompt `{}` contains `{phrase}` too", prompt.0);
         Diagnostic::lint(message, rule.span.clone())
             .label("an echoed prompt would complete the run; say `in = \"result\"`")

@@ -103,7 +103,7 @@ fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
     }
     if let Some(pattern) = &done.until_output {
         let when = json!({ "type": "output_pattern", "pattern": pattern, "is_regex": done.regex });
-        add("--until-output", "complete", when)?;
+        add(&format!("--{UNTIL_OUTPUT}"), "complete", when)?;
     }
     if let Some(path) = &done.until_file {
         // Who names a path on the command line means it, wherever it lies.
@@ -144,3 +144,6 @@ fn first(findings: &[backstop_core::diagnostic::Diagnostic], flag: &str) -> Erro
     let label = finding.label.as_deref().map(|label| format!("\n\nhint: {label}"));
     Error::Usage(format!("{flag}: {}{}", finding.message, label.unwrap_or_default()))
 }
+
+/// How its rule is called.
+pub const UNTIL_OUTPUT: &str = "until-output";

@@ -94,7 +94,7 @@ Examples:
 
 const INSTALL_EXAMPLES: &str = "\
 Shows the change and asks before it makes it. What is there stays as it is, and is kept in a copy
-beside the file. Without a terminal to ask at, --yes is needed.
+beside the file. On a terminal you are asked first, unless you say --yes.
 
 Examples:
   backstop hook install claude-code

@@ -504,10 +504,9 @@ fn real_settings_take_our_hooks_and_give_them_back() {
         fs::write(&place, &original).unwrap();
         let shown = session.run(&["hook", "install", agent, "--dry-run"]);
         assert!(shown.contains("+") && shown.contains("hook"), "{shown}");
-        let shown = session.run(&["hook", "install", agent]);
-        assert!(shown.contains("--yes writes it"), "{shown}");
         assert_eq!(fs::read_to_string(&place).unwrap(), original);
-        session.run(&["hook", "install", agent, "--yes"]);
+        let shown = session.run(&["hook", "install", agent]);
+        assert!(shown.contains("+") && shown.contains("wrote"), "{shown}");
         let installed = fs::read_to_string(&place).unwrap();
         assert!(serde_json::from_str::<Json>(&installed).unwrap()["hooks"]["Stop"].is_array());
         let again = session.run(&["hook", "install", agent, "--yes"]);

@@ -7,13 +7,15 @@ use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{Event, EventKind, Note, Noted, Raised, Resumed, Suspended};
+use backstop_core::id::RunId;
 use backstop_core::policy::{Lifted, Policy, Unmetered};
 use backstop_core::reason;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::{Moment, millis};
 use backstop_core::verdict::Verdict;
 use backstop_store::{
-    Batch, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError, Writer,
+    Batch, Holder, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError,
+    Writer,
 };
 
 use crate::clock::wall_time;
@@ -107,14 +109,13 @@ pub async fn take_over(
     let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
     let mut notes = Vec::new();
     let holder = before.as_ref().map(|record| &record.holder);
-    let swept = orphans::end(run.id, holder, ORPHANS_GRACE);
-    if !swept.unkillable.is_empty() {
-        // Two of a loop at once would undo each other's work.
-        store.lease_release(&lease).await?;
-        let names: Vec<_> = swept.unkillable.iter().map(ToString::to_string).collect();
-        return Err(ResumeError::Unkillable { run: run.id.to_string(), names: names.join(", ") });
-    }
-    let ended: Vec<String> = swept.found.into_iter().map(|process| process.name).collect();
+    let ended = match end_left_behind(run.id, holder) {
+        Ok(ended) => ended,
+        Err(error) => {
+            store.lease_release(&lease).await?;
+            return Err(error);
+        }
+    };
     if !ended.is_empty() {
         notes.push(format!("ended what the last supervisor left behind: {}", ended.join(", ")));
     }
@@ -386,6 +387,19 @@ impl Taking {
             })
             .await
     }
+}
+
+/// Ends what a supervisor that is gone left running, and names it.
+///
+/// # Errors
+/// Something can't be ended. Two of a loop at once would undo each other's work.
+pub fn end_left_behind(run: RunId, holder: Option<&Holder>) -> Result<Vec<String>, ResumeError> {
+    let swept = orphans::end(run, holder, ORPHANS_GRACE);
+    if swept.unkillable.is_empty() {
+        return Ok(swept.found.into_iter().map(|process| process.name).collect());
+    }
+    let names: Vec<_> = swept.unkillable.iter().map(ToString::to_string).collect();
+    Err(ResumeError::Unkillable { run: run.to_string(), names: names.join(", ") })
 }
 
 /// How long orphans have between SIGTERM and SIGKILL.

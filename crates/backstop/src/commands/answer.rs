@@ -36,7 +36,7 @@ pub fn run(arguments: &AnswerArguments, terminal: &mut Terminal) -> Result<u8, E
             )));
         }
     };
-    free_from_the_dead(&opened, &run)?;
+    free_from_the_dead(&opened, &run, terminal)?;
     let answered =
         unsupervised::answer(&*opened.store, &opened.home, run.id, answer, note, caller());
     remark_warnings(&opened.wait(answered)?, terminal);

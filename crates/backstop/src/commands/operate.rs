@@ -1,10 +1,10 @@
 //! What the commands have in common that reach into a run.
 
 use backstop_core::id::RunId;
-use backstop_runner::ancestry;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
 use backstop_runner::tree::identity::{self, Life};
 use backstop_runner::unsupervised::{Outcome, PinnedPolicy};
+use backstop_runner::{ancestry, resuming};
 use backstop_store::{Run, StoreError};
 
 use crate::error::Error;
@@ -27,11 +27,20 @@ pub fn supervised(run: RunId, command: &str) -> Error {
 }
 
 /// Lets go of the lease of a supervisor that is known to be dead, so that nobody has to wait until
-/// it ends.
-pub fn free_from_the_dead(opened: &Opened, run: &Run) -> Result<(), Error> {
+/// it ends, and ends what it left running: nobody else looks after that.
+pub fn free_from_the_dead(
+    opened: &Opened,
+    run: &Run,
+    terminal: &mut Terminal,
+) -> Result<(), Error> {
     let Some(record) = opened.wait(opened.store.lease_fetch(run.id))? else { return Ok(()) };
     if record.released || identity::life(&record.holder) != Life::Dead {
         return Ok(());
+    }
+    let ended = resuming::end_left_behind(run.id, Some(&record.holder))?;
+    if !ended.is_empty() {
+        let names = ended.join(", ");
+        terminal.remark(&format!("ended what the last supervisor left behind: {names}"));
     }
     match opened.wait(opened.store.lease_release(&record.lease)) {
         // Somebody has taken the run over meanwhile.

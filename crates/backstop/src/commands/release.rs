@@ -22,7 +22,7 @@ pub fn run(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<u8, 
         writeln!(terminal.out, "{}", told(run.id.as_str(), true))?;
         return Ok(exit_code::OK);
     }
-    free_from_the_dead(&opened, &run)?;
+    free_from_the_dead(&opened, &run, terminal)?;
     let released = unsupervised::release(&*opened.store, &opened.home, run.id, caller(), why);
     remark_warnings(&opened.wait(released)?, terminal);
     writeln!(terminal.out, "{}", told(run.id.as_str(), false))?;

@@ -125,3 +125,25 @@ fn in_a_recovery_the_hand_off_is_not_lost() {
     assert!(test.read("seen").contains("The context of the last session was full"));
     assert_eq!(test.events("recovered").len(), 1);
 }
+
+#[test]
+fn who_answers_for_a_dead_supervisor_ends_what_it_left_running() {
+    let policy = "[limits]\niterations = 4\n[notify]\ncommand = \"true\"\n\
+        [[rule]]\nwhen = { type = \"output_pattern\", pattern = \"HELP\" }\nthen = \"ask\"\n";
+    for answer in ["abort", "continue"] {
+        let test =
+            Loop::new().file("p.toml", policy).script("agent.sh", "echo HELP; exec sleep 300");
+        let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+        wait_for("the question", || test.has("asked"));
+        let agent = test.processes();
+        let supervisors: Vec<_> =
+            test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
+        Loop::cut_off(&supervisors);
+        drop(running);
+        wait_for("only the agent is left", || test.marked() == agent);
+        let answered = test.run(["answer", "latest", answer]).exits(0);
+        let told = "ended what the last supervisor left behind: sleep";
+        assert!(answered.stderr.contains(told), "{}", answered.stderr);
+        test.leaves_nothing();
+    }
+}

@@ -2,6 +2,7 @@
 //! they say of failures is told apart, and what they merely quote means nothing. The agents are
 //! programs of the tests; a test of something that went wrong for people carries its number.
 
+mod captures;
 mod faults;
 mod figures;
 mod hostile;

@@ -17,6 +17,7 @@ use crate::tree::Tree;
 
 mod blob;
 pub(crate) mod changes;
+mod hidden;
 pub(crate) mod look;
 mod patch;
 mod status;

@@ -1,6 +1,6 @@
 //! One look at a repository, for everybody who wants to know what changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blobs;
+use super::hidden;
 pub(crate) use super::status::Object;
 use super::status::{self, Line, Work};
 use super::{GitError, Head, Repository, Stamp, Workbench};
@@ -64,23 +65,47 @@ pub(crate) struct Looking {
     blobs: Blobs,
     /// At the last look.
     head: Option<Head>,
+    /// The index that was searched for hidden files, and whether it has any.
+    hides: Option<(Stamp, bool)>,
+    /// What was hidden at the first look: a sparse work tree, or what a person does not want to see.
+    hidden_before: Option<BTreeSet<Vec<u8>>>,
 }
 
 impl Looking {
     pub(crate) fn new(repository: Repository, folder: &Path) -> Self {
         let bench = Workbench::for_looking(folder);
-        Self { repository, bench, index: None, blobs: Blobs::default(), head: None }
+        Self {
+            repository,
+            bench,
+            index: None,
+            blobs: Blobs::default(),
+            head: None,
+            hides: None,
+            hidden_before: None,
+        }
     }
 
     /// What is there now: tracked or not, staged or not, but not what is ignored.
     pub(crate) async fn look(&mut self, tree: &Tree) -> Result<Look, GitError> {
         let env = self.index_to_use().await?;
         let listed = self.repository.list(tree, STATUS, &env).await?;
-        let lines = status::read(&listed)?;
+        let mut lines = status::read(&listed)?;
         let head = self.head_of(status::commit(&listed), tree).await?;
         let top = self.repository.top.clone();
         let id_length = head.as_ref().map_or(40, |head| head.commit.len());
+        let hidden = self.hidden(tree, id_length).await?;
+        let before = self
+            .hidden_before
+            .get_or_insert_with(|| hidden.iter().map(|line| line.path.clone()).collect());
+        uncover(&mut lines, &hidden, before);
         let mut entries = settle(&mut self.blobs, &top, lines, id_length).await?;
+        for line in &hidden {
+            // Most of what is hidden is as it was committed.
+            let is_same = |entry: &Entry| entry.work == entry.index && entry.index == entry.head;
+            if entries.get(&line.path).is_some_and(is_same) {
+                entries.remove(&line.path);
+            }
+        }
         inner(tree, &top, &mut entries, DEEPEST).await?;
         Ok(Look { head, entries })
     }
@@ -100,6 +125,25 @@ impl Looking {
         Ok(self.head.clone())
     }
 
+    /// The files that git was told not to look at.
+    async fn hidden(&mut self, tree: &Tree, id_length: usize) -> Result<Vec<Line>, GitError> {
+        let Some(stamp) = self.repository.index_stamp() else { return Ok(Vec::new()) };
+        let hides = match &self.hides {
+            Some((known, hides)) if *known == stamp => *hides,
+            _ => {
+                let index = self.repository.index.clone();
+                let search = move || hidden::hides(&std::fs::read(index).ok()?, id_length / 2);
+                let found = tokio::task::spawn_blocking(search).await.ok().flatten();
+                found.unwrap_or(true)
+            }
+        };
+        self.hides = Some((stamp, hides));
+        if !hides {
+            return Ok(Vec::new());
+        }
+        hidden::read(&self.repository.list(tree, hidden::LIST, &[]).await?)
+    }
+
     /// An index of our own keeps what was found out about files and folders, so that the next look
     /// takes half the time. To write it costs as much as that saves: while somebody else keeps
     /// writing theirs, theirs is read.
@@ -114,6 +158,21 @@ impl Looking {
         let mut env = self.bench.variables();
         env.push(("GIT_OPTIONAL_LOCKS".into(), Some("1".into())));
         Ok(env)
+    }
+}
+
+/// Has files that were hidden meanwhile read, whatever the status says of them.
+fn uncover(lines: &mut Vec<Line>, hidden: &[Line], before: &BTreeSet<Vec<u8>>) {
+    if hidden.is_empty() {
+        return;
+    }
+    let known: BTreeMap<_, _> =
+        lines.iter().enumerate().map(|(place, line)| (line.path.clone(), place)).collect();
+    for line in hidden.iter().filter(|line| !line.is_repository && !before.contains(&line.path)) {
+        match known.get(&line.path) {
+            Some(place) => lines[*place].work = Work::Other,
+            None => lines.push(line.clone()),
+        }
     }
 }
 

@@ -35,6 +35,13 @@ fn every_way_to_change_what_is_not_allowed_is_seen() {
         ("git checkout -q -b other; echo 2 > docs/a.md; git commit -qam x", &["docs/a.md"]),
         ("echo 2 > docs/a.md; git commit -qam x; git checkout -q HEAD~1 -- docs", &["docs/a.md"]),
         ("git init -q inner; echo 1 > inner/x", &["inner", "inner/x"]),
+        ("git update-index --assume-unchanged docs/a.md; echo 2 > docs/a.md", &["docs/a.md"]),
+        ("git update-index --skip-worktree docs/a.md; echo 2 > docs/a.md", &["docs/a.md"]),
+        ("git update-index --skip-worktree docs/a.md; rm docs/a.md", &["docs/a.md"]),
+        (
+            "git update-index --index-version 4 --assume-unchanged docs/a.md; echo 2 > docs/a.md",
+            &["docs/a.md"],
+        ),
     ] {
         let test = repository(ALLOW, change);
         let ended = run(&test, &[]).exits(2);
@@ -44,6 +51,17 @@ fn every_way_to_change_what_is_not_allowed_is_seen() {
         assert_eq!(state["stop_reason"]["code"], "guard_violation", "{change}");
         assert_eq!(state["facts"]["iterations"], 1, "{change}");
     }
+}
+
+#[test]
+fn what_git_was_told_before_not_to_look_at_is_no_change() {
+    let test = repository(ALLOW, "true");
+    let work = test.work();
+    git(&work, &["update-index", "--skip-worktree", "docs/a.md", "tests/a.rs"]);
+    fs::remove_file(work.join("docs/a.md")).expect("it was there");
+    fs::write(work.join("tests/a.rs"), "2\n").expect("it can be written");
+    run(&test, &[]).exits(125);
+    assert_eq!(violated(&test), []);
 }
 
 #[test]

@@ -35,6 +35,8 @@ use serde_json::Value;
 
 use crate::fields::parse;
 use crate::framing::encoding::decoded;
+use crate::framing::stamp::after_stamp;
+use crate::framing::without_escapes;
 use crate::{Framer, Listener, Moment, Outcome, Record};
 use teller::Teller;
 
@@ -89,15 +91,33 @@ fn each_value(bytes: &[u8], mut read: impl FnMut(&Value)) {
         value => read(&value),
     };
     let bytes = decoded(bytes);
-    match serde_json::from_slice(&bytes) {
-        Ok(value) => read_flat(value),
-        Err(_) => {
+    match document(&bytes) {
+        Some(value) => read_flat(value),
+        None => {
             _ = each_record(&bytes, |value| {
                 read_flat(value);
                 ControlFlow::<()>::Continue(())
             })
         }
     }
+}
+
+/// The one value that the text is, be it with colours in it or with a time before every line.
+fn document(text: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice(text) {
+        return Some(value);
+    }
+    let is_coloured = memchr::memchr(ESCAPE, text).is_some();
+    if !is_coloured && after_stamp(text).is_none() {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split(|byte| *byte == b'\n') {
+        let line = String::from_utf8_lossy(after_stamp(line).unwrap_or(line));
+        plain.push_str(&without_escapes(&line));
+        plain.push('\n');
+    }
+    serde_json::from_str(&plain).ok()
 }
 
 /// Every value that stands on lines of its own, whatever is printed between them and however they
@@ -147,3 +167,4 @@ fn words(content: &Value) -> Cow<'_, str> {
 }
 
 const CHUNK: usize = 64 * 1024;
+const ESCAPE: u8 = 0x1b;

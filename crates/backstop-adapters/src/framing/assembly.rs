@@ -1,5 +1,9 @@
 //! From lines to records.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::LONGEST_LINE;
 use super::escapes::without_escapes;
 use super::scan::Scan;
@@ -233,8 +237,10 @@ fn give_up(lines: &[u8], emit: &mut impl FnMut(Record<'_>)) {
 /// Whether one object seems to follow another on the same line. In a string, these bytes could only
 /// stand at its end; whoever asks looks at brackets and strings then.
 fn holds_several(line: &[u8]) -> bool {
-    let follows = |bytes: &[u8]| memchr::memmem::find(line, bytes).is_some();
-    follows(b"}{\"") || follows(b"} {\"")
+    // Asked of every line, so nothing is made ready anew for each.
+    static NEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"}{\""));
+    static NEXT_APART: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"} {\""));
+    NEXT.find(line).is_some() || NEXT_APART.find(line).is_some()
 }
 
 fn begins_json(text: &[u8]) -> bool {

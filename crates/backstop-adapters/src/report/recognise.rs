@@ -30,6 +30,9 @@ pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
             best = Some(found);
         }
     }
+    if hint == Some(Format::Ctrf) {
+        best = best.or_else(|| ctrf::read_given(&text));
+    }
     let mut report = best?.report;
     if bytes.len() > MOST_BYTES && report.format.is_structured() {
         report.mark_broken("larger than 64 MiB: only a part was read");

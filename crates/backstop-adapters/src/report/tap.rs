@@ -426,8 +426,8 @@ mod tests {
         "    ok 1 - a\n      ---\n        not ok 1\n      ...\n    1..1\nok 1 - sums\n1..1\n",
         None
     )]
-    #[case::excused("    not ok 1 - b # TODO one day\n    1..1\nok 1 - sums\n1..1\n", None)]
-    #[case::excused_around("    not ok 1 - b\n    1..1\nok 1 - sums # TODO soon\n1..1\n", None)]
+    #[case::excused("    not ok 1 - b # Todo one day\n    1..1\nok 1 - sums\n1..1\n", None)]
+    #[case::excused_around("    not ok 1 - b\n    1..1\nok 1 - sums # Todo soon\n1..1\n", None)]
     #[case::never_ended("ok 1 - sums\n1..1\n    not ok 1 - b\n", None)]
     fn a_point_does_not_hide_what_its_subtest_says(
         #[case] text: &str,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::{Kind, decoded, each_record};
+use super::{Kind, decoded, document, each_record};
 
 /// Whose trajectory it is; `None` if it is none of those that are known here.
 ///
@@ -12,12 +12,12 @@ use super::{Kind, decoded, each_record};
 /// harm.
 pub fn recognise(bytes: &[u8]) -> Option<Kind> {
     let bytes = decoded(bytes);
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Array(elements)) => elements.first().and_then(|first| {
+    match document(&bytes) {
+        Some(Value::Array(elements)) => elements.first().and_then(|first| {
             kind(first).or_else(|| is_message(first).then_some(Kind::MiniSweAgent))
         }),
-        Ok(value) => kind(&value),
-        Err(_) => {
+        Some(value) => kind(&value),
+        None => {
             let mut seen = 0;
             each_record(&bytes, |value| {
                 seen += 1;
@@ -54,7 +54,9 @@ fn kind(value: &Value) -> Option<Kind> {
 
 fn is_trial(value: &Value) -> bool {
     let has = |key| value.get(key).is_some();
-    has("is_resolved") && (has("failure_mode") || has("parser_results"))
+    // The long instruction comes first, so a file that was cut off may end in it.
+    (has("is_resolved") && (has("failure_mode") || has("parser_results")))
+        || (has("trial_name") && has("task_id"))
 }
 
 /// A message without anything around it. Those of other agents have a type.
@@ -92,6 +94,12 @@ mod tests {
         Some(Kind::TerminalBench)
     )]
     #[case(r#"{"results":[{"id":1}]}"#, None)]
+    #[case(r#"{"id":"x","trial_name":"a.1","task_id":"a"}"#, Some(Kind::TerminalBench))]
+    #[case(
+        "2026-01-15T10:00:00Z [{\"content\":\"\",\n2026-01-15T10:00:00Z \"role\":\"system\"}]",
+        Some(Kind::MiniSweAgent)
+    )]
+    #[case("\x1b[2m[{\"content\":\"\",\x1b[0m\"role\":\"user\"}]", Some(Kind::MiniSweAgent))]
     #[case("\u{feff}{\"info\":{},\"trajectory\":[]}", Some(Kind::SweAgent))]
     #[case("\x1b[2m{\"info\":{},\x1b[0m\n \"trajectory\":[]\n}\nx", Some(Kind::SweAgent))]
     #[case("x\n{\n \"info\":{},\n \"trajectory\":[]\n}", Some(Kind::SweAgent))]

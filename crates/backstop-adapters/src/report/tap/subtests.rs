@@ -41,7 +41,7 @@ impl Subtests {
             return;
         }
         let depth = indent / STEP;
-        if indent % STEP != 0 || depth == 0 || depth > DEEPEST {
+        if !indent.is_multiple_of(STEP) || depth == 0 || depth > DEEPEST {
             return;
         }
         if let Some(point) = Point::read(inner) {

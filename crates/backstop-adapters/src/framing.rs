@@ -4,6 +4,7 @@ mod assembly;
 pub(crate) mod encoding;
 mod escapes;
 mod scan;
+pub(crate) mod stamp;
 
 pub use escapes::without_escapes;
 

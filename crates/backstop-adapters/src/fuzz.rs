@@ -16,7 +16,7 @@ use crate::{
     Adapter, Agent, Exit, Export, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Telemetry,
     Translator,
 };
-use crate::{Jsonl, report, trajectory};
+use crate::{Jsonl, closed, report, trajectory};
 
 /// An adapter reads any bytes. It tells the same however they are cut, and only what can be kept in
 /// a journal; a bad exit is never a success.
@@ -32,16 +32,20 @@ pub fn agent(agent: Agent, data: &[u8]) {
     keep_and_decide(whole);
 }
 
-/// A trajectory is recognised or not, and read without harm.
+/// A trajectory is recognised or not, and read without harm; so is what is whole of one that was cut
+/// off.
 ///
 /// # Panics
 /// Where that does not hold.
 pub fn trajectory(data: &[u8]) {
-    let Some(kind) = trajectory::recognise(data) else { return };
-    let mut translator = Translator::default();
-    let mut events = Vec::new();
-    kind.read(data, &moment(), &mut |heard: Heard<'_>| events.extend(translator.events(heard)));
-    keep_and_decide(events);
+    let whole = closed(data);
+    for data in [Some(data), whole.as_deref()].into_iter().flatten() {
+        let Some(kind) = trajectory::recognise(data) else { continue };
+        let mut translator = Translator::default();
+        let mut events = Vec::new();
+        kind.read(data, &moment(), &mut |heard: Heard<'_>| events.extend(translator.events(heard)));
+        keep_and_decide(events);
+    }
 }
 
 /// A test report is read or refused. What is read holds together.

@@ -124,7 +124,9 @@ impl Adapter for Jsonl {
         let Record::Json(bytes) = record else { return };
         let Some(value) = parse(bytes) else { return };
         self.launch.touch(listener);
-        if let Some(model) = first(self.mapping.0.model.as_ref(), &value).and_then(Value::as_str) {
+        if let Some(model) =
+            all(self.mapping.0.model.as_ref(), &value).filter_map(Value::as_str).next()
+        {
             self.launch.model = Some(model.to_owned());
         }
         self.usage(&value, listener);
@@ -135,14 +137,18 @@ impl Adapter for Jsonl {
         {
             listener.hear(Heard::Event(Context::of(used, limit).into()));
         }
-        if let Some(message) = first(fields.message.as_ref(), &value) {
+        // What a record says in several places is one message, since it came at once.
+        let said = all(fields.message.as_ref(), &value).map(words);
+        let said: Vec<_> = said.filter(|words| !words.trim().is_empty()).collect();
+        if !said.is_empty() {
             self.launch.goes_on();
-            self.launch.said(&words(message), listener);
+            self.launch.said(&said.join("\n"), listener);
         }
-        // An agent may well say `"error": null` or `"error": false` in every record.
-        if let Some(error @ (Value::String(_) | Value::Object(_))) =
-            first(fields.error.as_ref(), &value)
-        {
+        for error in all(fields.error.as_ref(), &value) {
+            // An agent may well say `"error": null` or `"error": false` in every record.
+            if !matches!(error, Value::String(_) | Value::Object(_)) {
+                continue;
+            }
             let message = text(error, "message").map_or_else(|| words(error), Into::into);
             if !message.trim().is_empty() {
                 self.launch.failed(fault_of(&message, moment), listener);
@@ -208,8 +214,9 @@ fn sum(path: Option<&JsonPath>, value: &Value) -> Option<u64> {
     counts.fold(None, |sum: Option<u64>, count| Some(sum.unwrap_or(0).saturating_add(count)))
 }
 
-fn first<'v>(path: Option<&JsonPath>, value: &'v Value) -> Option<&'v Value> {
-    path?.find(value).into_iter().next()
+/// Everything that a path leads to.
+fn all<'v>(path: Option<&JsonPath>, value: &'v Value) -> impl Iterator<Item = &'v Value> + use<'v> {
+    path.map(|path| path.find(value)).into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod agent;
 mod aider;
 mod calls;
 mod claude;
+mod closed;
 mod codex;
 mod cursor;
 mod excerpt;
@@ -45,6 +46,7 @@ pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown
 pub use agent::{Agent, AgentOptions, Auto, UnknownAgent};
 pub use aider::Aider;
 pub use claude::Claude;
+pub use closed::closed;
 pub use codex::Codex;
 pub use cursor::Cursor;
 pub use excerpt::excerpt;

@@ -110,7 +110,11 @@ impl OpenCode {
         if !crate::fields::is_nothing(&usage) {
             listener.hear(Heard::Event(usage.into()));
         }
-        let is_last = match text(part, "reason") {
+        let reason = text(part, "reason");
+        if let Some(fault) = reason.and_then(fault::of_reason) {
+            self.launch.failed(fault, listener);
+        }
+        let is_last = match reason {
             Some(reason) => reason == "stop",
             None => self.step != Step::Calling,
         };

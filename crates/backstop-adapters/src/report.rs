@@ -84,15 +84,16 @@ impl TestReport {
         self.counted
     }
 
-    /// Whether everything that ran passed in the end, and the report is whole.
-    pub fn succeeded(&self) -> bool {
-        self.broken.is_none() && self.failed_at_last() == 0
+    /// How many cases ended how in the end: without failures after which another attempt passed.
+    pub fn counts_at_last(&self) -> TestCounts {
+        let overcome = self.cases.iter().filter(|case| case.overcome).count();
+        let failed = self.counted.failed.saturating_sub(overcome as u64);
+        TestCounts { failed, ..self.counted }
     }
 
-    /// How many cases failed, those aside that passed when they were tried again.
-    fn failed_at_last(&self) -> u64 {
-        let overcome = self.cases.iter().filter(|case| case.overcome).count();
-        self.counted.failed.saturating_sub(overcome as u64)
+    /// Whether everything that ran passed in the end, and the report is whole.
+    pub fn succeeded(&self) -> bool {
+        self.broken.is_none() && self.counts_at_last().failed == 0
     }
 
     /// The names of the cases that ended so.
@@ -120,7 +121,7 @@ impl TestReport {
             cases.map(|case| case.name.clone()).collect()
         };
         let mut failed = listed(Status::Failed);
-        let mut counts = TestCounts { failed: self.failed_at_last(), ..self.counted };
+        let mut counts = self.counts_at_last();
         if let Some(broken) = &self.broken
             && counts.failed == 0
         {

@@ -29,10 +29,15 @@ mod times;
 pub use recognise::recognise;
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use crate::{Listener, Moment, Outcome};
+use crate::fields::parse;
+use crate::framing::encoding::decoded;
+use crate::framing::stamp::after_stamp;
+use crate::framing::without_escapes;
+use crate::{Framer, Listener, Moment, Outcome, Record};
 use teller::Teller;
 
 /// Who wrote a trajectory.
@@ -79,31 +84,69 @@ impl Kind {
     }
 }
 
-/// Every value of a document or of the lines of one. Of an array, every element.
+/// Every value of a document or of those that follow one another. Of an array, every element.
 fn each_value(bytes: &[u8], mut read: impl FnMut(&Value)) {
     let mut read_flat = |value: Value| match value {
         Value::Array(elements) => elements.iter().for_each(&mut read),
         value => read(&value),
     };
-    let bytes = without_mark(bytes);
-    match serde_json::from_slice(bytes) {
-        Ok(value) => read_flat(value),
-        Err(_) => {
-            let lines = bytes.split(|&byte| byte == b'\n');
-            lines.filter_map(|line| serde_json::from_slice(line).ok()).for_each(read_flat);
+    let bytes = decoded(bytes);
+    match document(&bytes) {
+        Some(value) => read_flat(value),
+        None => {
+            _ = each_record(&bytes, |value| {
+                read_flat(value);
+                ControlFlow::<()>::Continue(())
+            })
         }
     }
+}
+
+/// The one value that the text is, be it with colours in it or with a time before every line.
+fn document(text: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice(text) {
+        return Some(value);
+    }
+    let is_coloured = memchr::memchr(ESCAPE, text).is_some();
+    if !is_coloured && after_stamp(text).is_none() {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split(|byte| *byte == b'\n') {
+        let line = String::from_utf8_lossy(after_stamp(line).unwrap_or(line));
+        plain.push_str(&without_escapes(&line));
+        plain.push('\n');
+    }
+    serde_json::from_str(&plain).ok()
+}
+
+/// Every value that stands on lines of its own, whatever is printed between them and however they
+/// are laid out, until the reader has had enough.
+fn each_record<T>(bytes: &[u8], mut read: impl FnMut(Value) -> ControlFlow<T>) -> Option<T> {
+    let mut framer = Framer::new();
+    let mut answer = None;
+    let mut look = |record: Record<'_>, answer: &mut Option<T>| {
+        if let (Record::Json(bytes), None) = (record, &answer)
+            && let Some(value) = parse(bytes)
+            && let ControlFlow::Break(enough) = read(value)
+        {
+            *answer = Some(enough);
+        }
+    };
+    for chunk in bytes.chunks(CHUNK) {
+        framer.push(chunk, &mut |record| look(record, &mut answer));
+        if answer.is_some() {
+            return answer;
+        }
+    }
+    framer.finish(&mut |record| look(record, &mut answer));
+    answer
 }
 
 fn values(bytes: &[u8]) -> Vec<Value> {
     let mut values = Vec::new();
     each_value(bytes, |value| values.push(value.clone()));
     values
-}
-
-/// Without the mark that some editors put before UTF-8.
-fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// The text of a field, if it is a text that says anything.
@@ -122,3 +165,6 @@ fn words(content: &Value) -> Cow<'_, str> {
         _ => Cow::Borrowed(""),
     }
 }
+
+const CHUNK: usize = 64 * 1024;
+const ESCAPE: u8 = 0x1b;

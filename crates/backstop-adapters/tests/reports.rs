@@ -168,6 +168,49 @@ fn a_report_is_found_in_a_log_with_colours_and_in_any_encoding() {
     }
 }
 
+/// As CI services keep their logs.
+#[test]
+fn a_time_before_every_line_does_no_harm() {
+    let before: [fn(usize) -> String; 4] = [
+        |line| format!("2026-01-15T10:00:{:02}.1234567Z ", line % 60),
+        |line| format!("test\tRun tests\t2026-01-15T10:00:{:02}.1234567Z ", line % 60),
+        |line| format!("[2026-01-15T10:00:{:02}.123Z] ", line % 60),
+        |line| format!("2026-01-15T10:00:{:02}.123456Z 00O ", line % 60),
+    ];
+    for sample in SAMPLES {
+        let expected = recognise(sample.as_bytes(), None);
+        for stamp in before {
+            for (head, end) in [("", "\n"), ("\u{feff}", "\n"), ("", "\r\n")] {
+                let lines = sample.lines().enumerate();
+                let log: String =
+                    lines.map(|(at, line)| format!("{}{line}{end}", stamp(at))).collect();
+                let report = recognise(format!("{head}{log}").as_bytes(), None);
+                assert_eq!(told(report.as_ref()), told(expected.as_ref()), "{log}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_is_read_in_any_encoding() {
+    for sample in SAMPLES {
+        let expected = recognise(sample.as_bytes(), None);
+        let windows = sample.replace('\n', "\r\n");
+        let coloured: String =
+            sample.lines().map(|line| format!("\u{1b}[1m{line}\u{1b}[0m\n")).collect();
+        for text in [sample.to_owned(), windows, coloured] {
+            let sixteen = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
+                "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(unit).collect()
+            };
+            let marked = format!("\u{feff}{text}").into_bytes();
+            for bytes in [sixteen(u16::to_le_bytes), sixteen(u16::to_be_bytes), marked] {
+                let report = recognise(&bytes, None);
+                assert_eq!(told(report.as_ref()), told(expected.as_ref()), "{text:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_outer_runner_has_the_last_word() {
     let inner = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";

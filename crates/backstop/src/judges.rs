@@ -34,7 +34,7 @@ fn unreadable(section: &Table) -> Option<Diagnostic> {
     let error = text.parse::<Source>().err()?;
     let message = format!("`report` can't be `{text}`");
     Some(Diagnostic::error(message, node.span.clone()).label(error.to_string()).hint(
-        "write `auto`, `junit:PATH`, `regex:PATTERN` or the name of a format; left out, it is `auto`",
+        "write `auto` or the name of a format, for files with `:PATH` behind it, or `regex:PATTERN`; left out, it is `auto`",
     ))
 }
 

@@ -39,7 +39,10 @@ fn json_has_one_entry_per_case() {
         Test::new().file("a.xml", JUNIT).run(["tests", "a.xml", "--json"]).exits(10).json();
     assert_eq!(
         keys(&object),
-        ["format", "passed", "failed", "skipped", "counts", "failures", "flaky", "broken"]
+        [
+            "format", "passed", "failed", "skipped", "counts", "failures", "flaky", "overcome",
+            "broken"
+        ]
     );
     assert_eq!(object["format"], "junit");
     assert_eq!(object["passed"], serde_json::json!(["ledger.Sum::adds", "ledger.Net::connects"]));
@@ -50,6 +53,23 @@ fn json_has_one_entry_per_case() {
         serde_json::json!([{"name": "ledger.Sum::carries", "message": "expected 10, got 1"}])
     );
     assert_eq!(object["broken"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_passed_when_it_was_tried_again_did_not_fail() {
+    let retried = "<testsuite><testcase classname='c' name='r'><failure message='m'/></testcase>\
+                   <testcase classname='c' name='r'/><testcase classname='c' name='s'/></testsuite>";
+    let test = Test::new().file("a.xml", retried);
+    let ended = test.run(["tests", "a.xml"]).exits(0);
+    insta::assert_snapshot!(ended.stdout, @r"
+    2 passed, 0 failed  junit
+
+    flaky  c::r
+    ");
+    let object = test.run(["tests", "a.xml", "--json"]).exits(0).json();
+    assert_eq!(object["failed"], serde_json::json!(["c::r"]));
+    assert_eq!(object["overcome"], serde_json::json!(["c::r"]));
+    assert_eq!(object["flaky"], serde_json::json!(["c::r"]));
 }
 
 #[test]

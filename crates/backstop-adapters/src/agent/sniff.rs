@@ -84,8 +84,27 @@ fn is_gemini_report(value: &Value) -> bool {
     if text(value, "session_id").is_some() {
         has("response") || has("stats") || failed
     } else {
-        has("response") && has("stats")
+        (has("response") && has("stats")) || is_gemini_failure(value)
     }
+}
+
+/// Gemini's error without a session around it. Services answer with an `error` too, but name its
+/// type in another way than a class of JavaScript, or add to it what Gemini has not.
+fn is_gemini_failure(value: &Value) -> bool {
+    let only = |value: &Value, keys: &[&str]| {
+        value.as_object().is_some_and(|all| all.keys().all(|key| keys.contains(&key.as_str())))
+    };
+    let is_class = |name: &str| {
+        name.ends_with("Error")
+            && name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    value.get("error").is_some_and(|error| {
+        only(value, &["error", "warnings", "stats", "response"])
+            && only(error, &["type", "message", "code"])
+            && text(error, "message").is_some()
+            && text(error, "type").is_some_and(is_class)
+    })
 }
 
 fn of_line(line: &str) -> Option<Agent> {
@@ -116,7 +135,17 @@ mod tests {
     )]
     #[case(r#"{"session_id":"x","response":"y"}"#, Some(Agent::Gemini))]
     #[case(r#"{"session_id":"x","error":"anybody's"}"#, None)]
+    #[case(
+        r#"{"error":{"type":"ApiError","message":"overloaded","code":503}}"#,
+        Some(Agent::Gemini)
+    )]
+    #[case(r#"{"error":{"type":"Error","message":"m"},"warnings":[]}"#, Some(Agent::Gemini))]
     #[case(r#"{"error":{"type":"overloaded_error","message":"m"}}"#, None)]
+    #[case(r#"{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}"#, None)]
+    #[case(r#"{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}"#, None)]
+    #[case(r#"{"error":{"message":"m","type":"OAuthException","code":190}}"#, None)]
+    #[case(r#"{"error":{"message":"m","type":"ApiError"},"id":"x"}"#, None)]
+    #[case(r#"{"error":{"message":"m","type":"server_error","code":null}}"#, None)]
     #[case(r#"{"sessionID":"x","type":"step_start","part":{}}"#, Some(Agent::OpenCode))]
     #[case(r#"{"sessionID":"x","type":"error","error":{}}"#, Some(Agent::OpenCode))]
     #[case(r#"{"type":"agent_start"}"#, Some(Agent::Pi))]

@@ -1,8 +1,13 @@
 //! From lines to records.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::LONGEST_LINE;
 use super::escapes::without_escapes;
 use super::scan::Scan;
+use super::stamp::after_stamp;
 use crate::Record;
 
 /// Puts values that take several lines together, and takes arrays apart.
@@ -35,7 +40,9 @@ impl Assembly {
     #[inline]
     pub fn line(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
         // What nearly every line of nearly every stream is.
-        if let (State::Lines, [b'{', b'"', .., b'}']) = (&self.state, line) {
+        if let (State::Lines, [b'{', b'"', .., b'}']) = (&self.state, line)
+            && !holds_several(line)
+        {
             emit(Record::Json(line));
         } else {
             self.unusual_line(line.strip_suffix(b"\r").unwrap_or(line), emit);
@@ -50,10 +57,26 @@ impl Assembly {
     }
 
     fn unusual_line(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+        let is_within = !matches!(self.state, State::Lines);
+        let line = match after_stamp(line) {
+            // Before text the time may be the agent's own.
+            Some(rest) if is_within || begins_json(rest) => rest,
+            _ => line,
+        };
+        // A value that is printed in colours has them on every line.
+        if is_within && memchr::memchr(ESCAPE, line).is_some() {
+            let plain = without_escapes(&String::from_utf8_lossy(line)).into_owned();
+            return self.plain_line(plain.as_bytes(), emit);
+        }
+        self.plain_line(line, emit);
+    }
+
+    fn plain_line(&mut self, line: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+        let holds_several = holds_several(line);
         let mut rest = line;
         loop {
             rest = match std::mem::take(&mut self.state) {
-                State::Lines => self.outside(rest, emit),
+                State::Lines => self.outside(rest, holds_several, emit),
                 State::Array => self.between_elements(rest, emit),
                 State::Object(partial) if interrupts(line) => {
                     give_up(&partial.text, emit);
@@ -70,11 +93,16 @@ impl Assembly {
     }
 
     /// A line, or the rest of one, that no value claims. Answers what is left of it.
-    fn outside<'a>(&mut self, line: &'a [u8], emit: &mut impl FnMut(Record<'_>)) -> &'a [u8] {
+    fn outside<'a>(
+        &mut self,
+        line: &'a [u8],
+        holds_several: bool,
+        emit: &mut impl FnMut(Record<'_>),
+    ) -> &'a [u8] {
         let text = trimmed(line);
         match text {
             [b'{', after @ ..] if begins_object(after) => {
-                if text.ends_with(b"}") {
+                if text.ends_with(b"}") && !holds_several {
                     emit(Record::Json(text));
                     return b"";
                 }
@@ -111,12 +139,17 @@ impl Assembly {
             let decoded = String::from_utf8_lossy(part);
             let text = without_escapes(&decoded);
             let text = text.trim_start_matches('\u{feff}');
-            match trimmed(text.as_bytes()) {
-                json @ [b'{', after @ ..] if begins_object(after) => emit(Record::Json(json)),
-                [b'[', after @ ..] if begins_array(after) && text.len() < line.len() => {
-                    self.unusual_line(trimmed(text.as_bytes()), emit);
-                }
-                _ => emit(Record::Text(text)),
+            let json = match after_stamp(text.as_bytes()) {
+                Some(rest) if begins_json(rest) => trimmed(rest),
+                _ => trimmed(text.as_bytes()),
+            };
+            // What is shorter now has nothing left that could be taken away.
+            if begins_json(json) && json.len() < line.len() {
+                self.plain_line(json, emit);
+            } else if matches!(json, [b'{', after @ ..] if begins_object(after)) {
+                emit(Record::Json(json));
+            } else {
+                emit(Record::Text(text));
             }
         }
     }
@@ -201,6 +234,23 @@ fn give_up(lines: &[u8], emit: &mut impl FnMut(Record<'_>)) {
     }
 }
 
+/// Whether one object seems to follow another on the same line. In a string, these bytes could only
+/// stand at its end; whoever asks looks at brackets and strings then.
+fn holds_several(line: &[u8]) -> bool {
+    // Asked of every line, so nothing is made ready anew for each.
+    static NEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"}{\""));
+    static NEXT_APART: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"} {\""));
+    NEXT.find(line).is_some() || NEXT_APART.find(line).is_some()
+}
+
+fn begins_json(text: &[u8]) -> bool {
+    match text.trim_ascii_start() {
+        [b'{', after @ ..] => begins_object(after),
+        [b'[', after @ ..] => begins_array(after),
+        _ => false,
+    }
+}
+
 /// Whether what follows a brace can be JSON: text in braces is common.
 fn begins_object(after: &[u8]) -> bool {
     matches!(after.trim_ascii_start().first(), None | Some(b'"' | b'}'))
@@ -230,9 +280,10 @@ fn trimmed(line: &[u8]) -> &[u8] {
 }
 
 fn has_escape(text: &[u8]) -> bool {
-    memchr::memchr2(0x1b, b'\r', text).is_some()
+    memchr::memchr2(ESCAPE, b'\r', text).is_some()
 }
 
+const ESCAPE: u8 = 0x1b;
 /// The first line of a pretty-printed object is short; a longer one is a record that was cut off.
 const LONGEST_FIRST_LINE: usize = 4096;
 const LONGEST_RESET: usize = 64;

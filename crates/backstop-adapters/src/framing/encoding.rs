@@ -1,13 +1,19 @@
 //! From the bytes of a stream to UTF-8.
 
+use std::borrow::Cow;
+
 /// The whole of a text as UTF-8, without a mark in front of it.
-pub(crate) fn decoded(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let (encoding, mark) = sniff(bytes);
+    if encoding == Encoding::Utf8 {
+        return Cow::Borrowed(&bytes[mark..]);
+    }
     let mut decoder = Decoder::default();
     let mut text = Vec::with_capacity(bytes.len());
     let mut pass = |part: &[u8]| text.extend_from_slice(part);
     decoder.push(bytes, &mut pass);
     decoder.finish(&mut pass);
-    text
+    Cow::Owned(text)
 }
 
 /// Finds out how the stream is encoded, and turns UTF-16 into UTF-8. Anything else passes as it is.

@@ -52,6 +52,15 @@ fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
 #[case::colour_around_json("\x1b[2m{\"a\":1}\x1b[0m\n{\"b\":2}\x1b[0m\n", &["json {\"a\":1}", "json {\"b\":2}"])]
 #[case::colour_before_an_array("\x1b[?25h[{\"a\":1}]\n", &["json {\"a\":1}"])]
 #[case::spinner_before_json("| 1\r/ 2\r{\"a\":1}\n", &["text | 1", "text / 2", "json {\"a\":1}"])]
+#[case::several_on_a_line("{\"a\":1}{\"b\":2} {\"c\":3}\n", &["json {\"a\":1}", "json {\"b\":2}", "json {\"c\":3}"])]
+#[case::several_in_a_string("{\"a\":\"}{\"}\n", &["json {\"a\":\"}{\"}"])]
+#[case::several_coloured("\x1b[1m{\"a\":1}{\"b\":2}\n", &["json {\"a\":1}", "json {\"b\":2}"])]
+#[case::times("2026-01-15T10:00:00.1234567Z {\"a\":1}\n2026-01-15T10:00:00.1234567Z text\n", &["json {\"a\":1}", "text 2026-01-15T10:00:00.1234567Z text"])]
+#[case::times_in_a_log("job\tstep\t2026-01-15T10:00:00.1Z {\"a\":1}\n", &["json {\"a\":1}"])]
+#[case::times_in_colour("\x1b[36m2026-01-15T10:00:00.1Z {\"a\":1}\x1b[0m\n", &["json {\"a\":1}"])]
+#[case::times_in_a_value("2026-01-15T10:00:00Z {\n2026-01-15T10:00:00Z   \"a\": 1\n2026-01-15T10:00:01Z }\n", &["json {\n  \"a\": 1\n}"])]
+#[case::times_in_an_array("2026-01-15T10:00:00Z [\n2026-01-15T10:00:00Z   {\"a\": 1}\n2026-01-15T10:00:01Z ]\n", &["json {\"a\": 1}"])]
+#[case::coloured_value("\x1b[1m{\n  \x1b[34m\"a\"\x1b[0m: [\n    1\n  ]\n\x1b[1m}\x1b[0m\n", &["json {\n  \"a\": [\n    1\n  ]\n}"])]
 fn records(#[case] input: &str, #[case] expected: &[&str]) {
     assert_eq!(framed(&[input.as_bytes()]), expected);
     let bytes: Vec<&[u8]> = input.as_bytes().chunks(1).collect();
@@ -99,6 +108,8 @@ fn many_small_objects_after_marks_do_not_nest() {
     let line = "\u{feff}\u{feff}[{}]".repeat(50_000);
     assert_eq!(framed(&[line.as_bytes()]).len(), 50_000);
     let line = "\x1b[m[{}]".repeat(50_000);
+    assert_eq!(framed(&[line.as_bytes()]).len(), 50_000);
+    let line = "{\"a\":\"}{\"}".repeat(50_000);
     assert_eq!(framed(&[line.as_bytes()]).len(), 50_000);
 }
 

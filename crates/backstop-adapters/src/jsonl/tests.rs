@@ -33,6 +33,28 @@ fn a_mapping_finds_the_figures() {
 }
 
 #[test]
+fn everything_that_a_path_leads_to_counts() {
+    let mapping = mapping(json!({
+        "message": "choices.*.text", "error": "errors[]", "input_tokens": "calls[].in",
+    }));
+    let stream = r#"
+{"choices":[{"text":"hello"},{"text":"world"}],"calls":[{"in":1},{"in":2}]}
+{"choices":[{"text":""},{"text":"alone"}]}
+{"errors":[null,"rate limit exceeded",{"message":"invalid api key"}]}
+"#;
+    assert_eq!(
+        told(&mut Jsonl::new(mapping), stream),
+        [
+            "usage 3 0 0 0",
+            "said hello\nworld",
+            "said alone",
+            "fault RateLimited: rate limit exceeded",
+            "fault Authentication: invalid api key",
+        ]
+    );
+}
+
+#[test]
 fn totals_are_told_as_what_was_added() {
     let mapping = mapping(json!({
         "input_tokens": "in", "output_tokens": "out", "cost_usd": "usd", "totals": true,

@@ -42,6 +42,17 @@ pub(super) fn of_error(error: &Value, moment: &Moment) -> Fault {
     fault
 }
 
+/// Why the model broke its answer off, where that leaves the work undone.
+pub(super) fn of_reason(reason: &str) -> Option<Fault> {
+    let (kind, message) = match reason {
+        "length" => (FaultKind::OutputLimit, "the answer reached the limit of output tokens"),
+        "content-filter" => (FaultKind::Other, "the answer was withheld by a content filter"),
+        "error" => (FaultKind::Other, "the answer ended with an error"),
+        _ => return None,
+    };
+    Some(Fault::new(kind, message))
+}
+
 fn of_name(name: &str) -> Option<FaultKind> {
     Some(match name {
         "ProviderAuthError" => FaultKind::Authentication,

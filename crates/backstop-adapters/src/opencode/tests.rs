@@ -69,3 +69,16 @@ fn there_is_no_terminal_record(
     let stream: Vec<&str> = STEPS.trim().lines().take(records).collect();
     assert_eq!(read(&mut OpenCode::default(), stream.join("\n").as_bytes(), exit).1, expected);
 }
+
+#[rstest]
+#[case("length", "fault OutputLimit: the answer reached the limit of output tokens")]
+#[case("content-filter", "fault Other: the answer was withheld by a content filter")]
+fn an_answer_that_was_broken_off_has_failed(#[case] reason: &str, #[case] expected: &str) {
+    let last = format!(r#""reason":"{reason}""#);
+    let stream = STEPS.replace(r#""reason":"stop""#, &last);
+    let (told, outcome) = read(&mut OpenCode::default(), stream.as_bytes(), None);
+    assert_eq!((told.last().map(String::as_str), outcome), (Some(expected), Outcome::Failed));
+    // It goes on all the same, if it can.
+    let stream = format!("{stream}{STEPS}");
+    assert_eq!(read(&mut OpenCode::default(), stream.as_bytes(), None).1, Outcome::Succeeded);
+}

@@ -4,18 +4,35 @@ use serde::Deserialize;
 
 use super::jest_json::document;
 use super::recognise::Found;
-use super::{Case, Format, Status, lenient};
+use super::{Case, Format, Status, TestReport, lenient};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    document(text, Format::Ctrf, &["\"reportFormat\"", "\"results\""], |root: Root, report| {
-        let results = root.results.filter(|results| {
-            root.report_format.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("ctrf"))
-                || (results.tool.is_some() && results.summary.is_some())
-        });
-        let Some(results) = results else { return false };
+    // Reports from before the format had a name are known by what every one of them has.
+    let old = ["\"results\"", "\"tool\"", "\"summary\"", "\"tests\""];
+    let new = ["\"reportFormat\"", "\"results\""];
+    document(text, Format::Ctrf, &new, tell).or_else(|| document(text, Format::Ctrf, &old, tell))
+}
+
+/// Reads what somebody says is a report of this format, though little in it does.
+pub(super) fn read_given(text: &str) -> Option<Found> {
+    let marks = ["\"results\"", "\"tests\""];
+    document(text, Format::Ctrf, &marks, |root: Root, report| {
+        let Some(results) = root.results else { return false };
         results.tests.into_iter().for_each(|test| report.push(test.case()));
         true
     })
+}
+
+fn tell(root: Root, report: &mut TestReport) -> bool {
+    let is_named = root.report_format.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("ctrf"));
+    let Some(results) = root
+        .results
+        .filter(|results| is_named || (results.tool.is_some() && results.summary.is_some()))
+    else {
+        return false;
+    };
+    results.tests.into_iter().for_each(|test| report.push(test.case()));
+    true
 }
 
 #[derive(Deserialize)]
@@ -113,6 +130,17 @@ mod tests {
         assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["S > T > b"]);
         assert_eq!((report.cases[0].seconds, report.cases[0].attempts), (Some(1.5), 3));
+    }
+
+    #[test]
+    fn older_reports_do_not_name_their_format() {
+        let text = r#"{"results":{"tool":{"name":"jest"},"summary":{"tests":2},
+            "tests":[{"name":"a","status":"passed"},{"name":"b","status":"failed"}]}}"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+        let bare = r#"{"results":{"tests":[{"name":"a","status":"passed"}]},"tool":1,"summary":2}"#;
+        assert!(read(bare).is_none());
+        assert!(read_given(bare).expect("a report").report.succeeded());
     }
 
     #[test]

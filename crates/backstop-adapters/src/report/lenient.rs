@@ -33,3 +33,11 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
         _ => Vec::new(),
     })
 }
+
+/// An object; anything else is one with nothing in it.
+pub(super) fn object<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}

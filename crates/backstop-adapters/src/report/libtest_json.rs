@@ -1,7 +1,7 @@
 //! `cargo test -- --format json`, and nextest in the same form.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize;
 
@@ -12,6 +12,8 @@ use super::{Case, Format, Status, TestReport, lenient};
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut reading = Reading {
         report: TestReport::new(Format::LibtestJson),
+        cases: Vec::new(),
+        places: HashMap::new(),
         open_suites: 0,
         running: BTreeSet::new(),
         build_error: None,
@@ -53,6 +55,9 @@ struct Record<'a> {
 
 struct Reading {
     report: TestReport,
+    cases: Vec<Case>,
+    /// Where the latest case of each name stands.
+    places: HashMap<String, usize>,
     open_suites: u64,
     running: BTreeSet<String>,
     build_error: Option<String>,
@@ -66,7 +71,7 @@ impl Reading {
             ("suite", "started", _) => self.open_suites += 1,
             ("suite", "ok" | "failed", _) => self.open_suites = self.open_suites.saturating_sub(1),
             ("test", "started", Some(name)) => {
-                self.running.insert(name.clone().into_owned());
+                self.running.insert(plain_name(name).0.into_owned());
             }
             // A warning that it is slow; its end is still to come.
             ("test", "timeout", Some(_)) => {}
@@ -77,23 +82,45 @@ impl Reading {
                     "ignored" => Status::Skipped,
                     _ => return false,
                 };
-                self.running.remove(name.as_ref());
-                self.report.push(case(name, status, record));
+                let case = case(name, status, record);
+                self.running.remove(&case.name);
+                self.add(case);
             }
             _ => return false,
         }
         true
     }
 
+    /// Another attempt at a case changes it; the same name without a number is another case.
+    fn add(&mut self, case: Case) {
+        let before = match case.attempts {
+            0 | 1 => None,
+            _ => self.places.get(&case.name).and_then(|place| self.cases.get_mut(*place)),
+        };
+        match before {
+            Some(before) => {
+                before.try_again(&case);
+                before.attempts = before.attempts.max(case.attempts);
+            }
+            None => {
+                self.places.insert(case.name.clone(), self.cases.len());
+                self.cases.push(case);
+            }
+        }
+    }
+
     fn finish(mut self) -> Option<Found> {
         let at = self.at?;
+        for case in std::mem::take(&mut self.cases) {
+            self.report.push(case);
+        }
         if let Some(error) = self.build_error {
             self.report.mark_broken(format!("the build failed: {error}"));
         }
         if self.open_suites > 0 {
             self.report.mark_broken("a test binary ended without a result");
             for name in &self.running {
-                let case = Case::new(&plain_name(name).0, Status::Failed);
+                let case = Case::new(name, Status::Failed);
                 self.report.push(case.saying(Some("did not finish")));
             }
         }
@@ -118,15 +145,15 @@ fn case(name: &str, status: Status, record: &Record<'_>) -> Case {
 
 /// nextest writes `crate::binary$module::test#2` for the second attempt.
 fn plain_name(name: &str) -> (Cow<'_, str>, u32) {
-    let Some((binary, test)) = name.split_once('$') else { return (Cow::Borrowed(name), 1) };
-    let (test, attempts) = match test.rsplit_once('#') {
-        Some((test, attempt)) => match attempt.parse() {
-            Ok(attempt) => (test, attempt),
-            Err(_) => (test, 1),
-        },
-        None => (test, 1),
-    };
-    (Cow::Owned(format!("{binary}::{test}")), attempts)
+    let attempt = name.rsplit_once('#').and_then(|(name, attempt)| {
+        let is_number = attempt.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then_some((name, attempt.parse().ok()?))
+    });
+    let (name, attempts) = attempt.unwrap_or((name, 1));
+    match name.split_once('$') {
+        Some((binary, test)) => (Cow::Owned(format!("{binary}::{test}")), attempts),
+        None => (Cow::Borrowed(name), attempts),
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +181,39 @@ mod tests {
             ("ledger::ledger::sums::adds", 2, true)
         );
         assert_eq!(report.last_error(), Some("too slow"));
+    }
+
+    #[test]
+    fn the_last_attempt_decides() {
+        for name in ["c::c$t", "t"] {
+            for first in [format!("{name}#1"), name.to_owned()] {
+                let text = format!(
+                    r#"{{"type":"suite","event":"started","test_count":1}}
+{{"type":"test","event":"started","name":"{name}"}}
+{{"type":"test","event":"failed","name":"{first}","stdout":"boom"}}
+{{"type":"test","event":"ok","name":"{name}#2"}}
+{{"type":"suite","event":"ok","passed":1,"failed":0}}
+"#
+                );
+                let report = read(&text).expect("a report").report;
+                assert!(report.succeeded());
+                assert_eq!(report.counts(), TestCounts { passed: 1, failed: 0, skipped: 0 });
+                assert_eq!((report.cases[0].flaky, report.cases[0].attempts), (true, 2));
+                let text = text.replace("\"ok\",\"name\"", "\"failed\",\"name\"");
+                let report = read(&text).expect("a report").report;
+                assert_eq!(report.counts(), TestCounts { passed: 0, failed: 1, skipped: 0 });
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_name_in_another_binary_is_another_case() {
+        let suite = r#"{"type":"suite","event":"started","test_count":1}
+{"type":"test","event":"ok","name":"t"}
+{"type":"suite","event":"ok"}
+"#;
+        let report = read(&suite.repeat(2)).expect("a report").report;
+        assert_eq!(report.counts().passed, 2);
     }
 
     #[test]

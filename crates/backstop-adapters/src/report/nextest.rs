@@ -13,15 +13,27 @@ pub(super) fn read(text: &str) -> Option<Found> {
     // Attempts at the same test change its case, and do not make another one.
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut cases: Vec<Case> = Vec::new();
-    let mut summary = None;
+    let mut summary: Option<Summary> = None;
+    // Of runs that were over when the next one began.
+    let mut earlier = Summary::default();
+    let mut has_begun = false;
     let mut at = 0;
     for line in lines(text) {
         if let Some(found) = summary_line(line.text) {
             summary = Some(found);
             at = line.end;
+        } else if begins(line.text) {
+            has_begun = true;
+            if let Some(over) = summary.take() {
+                earlier = earlier.plus(&over);
+                places.clear();
+            }
         } else if summary.is_none()
             && let Some(found) = case_line(line.text)
         {
+            if !has_begun {
+                at = line.end;
+            }
             match places.get(&found.name).and_then(|place| cases.get_mut(*place)) {
                 Some(case) => case.try_again(&found),
                 None => {
@@ -31,18 +43,33 @@ pub(super) fn read(text: &str) -> Option<Found> {
             }
         }
     }
-    let summary = summary?;
+    let is_nextest = summary.is_some() || has_begun || cases.len() >= TELLING_CASES;
+    if !is_nextest {
+        return None;
+    }
     cases.into_iter().for_each(|case| report.push(case));
-    report.settle(summary.counts);
-    if summary.is_partial && summary.counts.failed == 0 {
-        report.mark_broken("not all tests were run");
+    match summary {
+        Some(last) => {
+            let summary = earlier.plus(&last);
+            report.settle(summary.counts);
+            if summary.is_partial && summary.counts.failed == 0 {
+                report.mark_broken("not all tests were run");
+            }
+        }
+        None => {
+            report.mark_broken("there is no summary: the run was cut off");
+            // What other runners say after its beginning is what its tests print.
+            if has_begun {
+                at = text.len();
+            }
+        }
     }
     Some(Found { report, at })
 }
 
 impl Case {
     /// Another attempt has ended.
-    fn try_again(&mut self, next: &Self) {
+    pub(super) fn try_again(&mut self, next: &Self) {
         self.attempts = self.attempts.saturating_add(1);
         self.flaky = next.status == Status::Passed;
         self.status = next.status;
@@ -50,9 +77,31 @@ impl Case {
     }
 }
 
+/// `Starting 4 tests across 2 binaries (1 test skipped)`.
+fn begins(line: &str) -> bool {
+    let Some(rest) = line.trim_start().strip_prefix("Starting ") else { return false };
+    leading_number(rest)
+        .is_some_and(|(_, rest)| rest.starts_with(" test") && rest.contains(" across "))
+}
+
+#[derive(Default)]
 struct Summary {
     counts: TestCounts,
     is_partial: bool,
+}
+
+impl Summary {
+    fn plus(&self, other: &Self) -> Self {
+        let (one, two) = (self.counts, other.counts);
+        Self {
+            counts: TestCounts {
+                passed: one.passed.saturating_add(two.passed),
+                failed: one.failed.saturating_add(two.failed),
+                skipped: one.skipped.saturating_add(two.skipped),
+            },
+            is_partial: self.is_partial || other.is_partial,
+        }
+    }
 }
 
 /// `Summary [   0.01s] 12 tests run: 11 passed (1 slow), 1 failed, 2 skipped`.
@@ -119,6 +168,9 @@ fn case_line(line: &str) -> Option<Case> {
     Some(Case::new(&format!("{binary}::{}", test.trim()), status).taking(Some(seconds)))
 }
 
+/// So many cases tell nextest, where neither its first nor its last line is there.
+const TELLING_CASES: usize = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +200,26 @@ error: test run failed
         let flaky: Vec<_> = report.cases.iter().filter(|case| case.flaky).collect();
         assert_eq!((flaky.len(), flaky[0].attempts), (1, 2));
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn a_run_without_a_summary_is_broken_and_counts_what_was_seen() {
+        let begun = "    Starting 3 tests across 1 binary\n";
+        let cases = "        PASS [   0.005s] (1/3) a b\n        FAIL [   0.004s] (2/3) a c\n\
+                     ──── STDOUT: a c\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+        for text in [format!("{begun}{cases}"), cases.to_owned()] {
+            let found = read(&text).expect("a report");
+            assert_eq!(found.report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+            assert!(found.report.broken.is_some());
+        }
+        assert_eq!(read(begun).expect("a report").report.counts(), TestCounts::default());
+        let whole =
+            format!("{begun}{cases}  Summary [ 0.1s] 3 tests run: 2 passed, 1 failed, 0 skipped\n");
+        let twice = read(&whole.repeat(2)).expect("a report").report;
+        assert_eq!(twice.counts(), TestCounts { passed: 4, failed: 2, skipped: 0 });
+        assert_eq!(twice.broken, None);
+        assert!(read(&format!("{whole}{begun}")).expect("a report").report.broken.is_some());
+        assert!(read("        PASS [   0.005s] (1/3) a b\n").is_none());
     }
 
     #[test]

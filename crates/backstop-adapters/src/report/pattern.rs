@@ -6,7 +6,7 @@ use backstop_core::event::TestCounts;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::bounded::MOST_BYTES;
-use super::text::{decoded, lines, plain};
+use super::text::{decoded, lines, plain, unstamped};
 use super::{Case, Format, SourceError, Status, TestReport};
 
 /// A regular expression that finds counts, or a case and its status, in a line.
@@ -20,7 +20,7 @@ impl Pattern {
     /// named is counted once for each time.
     pub fn read(&self, bytes: &[u8]) -> Option<TestReport> {
         let begin = bytes.len().saturating_sub(MOST_BYTES);
-        let text = plain(decoded(&bytes[begin..]));
+        let text = unstamped(plain(decoded(&bytes[begin..])));
         let mut report = TestReport::new(Format::Regex);
         let mut has_matched = false;
         for line in lines(&text) {

@@ -1,7 +1,7 @@
 //! Finds out by its content what a report is.
 
 use super::bounded::{MOST_BYTES, shortened};
-use super::text::{decoded, plain};
+use super::text::{decoded, plain, unstamped};
 use super::{
     Format, TestReport, ctrf, go, go_json, jest, jest_json, junit, libtest, libtest_json, maven,
     mocha, nextest, pytest, rspec, sympy, tap, unittest, vitest,
@@ -20,7 +20,7 @@ pub(super) struct Found {
 /// that has the last word counts: a runner whose tests run other runners speaks after them. Prose
 /// that mentions tests is no report.
 pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
-    let text = plain(decoded(kept(bytes)));
+    let text = unstamped(plain(decoded(kept(bytes))));
     let readers = READERS.iter().filter(|(format, _)| hint.is_none_or(|hint| hint == *format));
     let mut best: Option<Found> = None;
     for (_, read) in readers {
@@ -29,6 +29,9 @@ pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
         {
             best = Some(found);
         }
+    }
+    if hint == Some(Format::Ctrf) {
+        best = best.or_else(|| ctrf::read_given(&text));
     }
     let mut report = best?.report;
     if bytes.len() > MOST_BYTES && report.format.is_structured() {

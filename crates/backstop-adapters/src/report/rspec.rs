@@ -46,10 +46,12 @@ pub(super) fn read_json(text: &str) -> Option<Found> {
     document(text, Format::RspecJson, &marks, |root: Root, report| {
         let Some(examples) = root.examples else { return false };
         examples.into_iter().for_each(|example| report.push(example.case()));
-        if let Some(figures) = root.summary_line.as_deref().and_then(Figures::read)
-            && figures.errors_outside > 0
-        {
-            let errors = figures.errors_outside;
+        // Older versions have the figure in the line alone.
+        let line = root.summary_line.as_deref().and_then(Figures::read);
+        let in_line = line.map_or(0, |figures| figures.errors_outside);
+        let errors = root.summary.errors_outside_of_examples_count.unwrap_or(0.0);
+        if errors > 0.0 || in_line > 0 {
+            let errors = if errors > 0.0 { errors.to_string() } else { in_line.to_string() };
             report.mark_broken(format!("{errors} errors occurred outside of examples"));
         }
         true
@@ -95,6 +97,14 @@ struct Root {
     examples: Option<Vec<Example>>,
     #[serde(default, deserialize_with = "lenient::text")]
     summary_line: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    summary: Summary,
+}
+
+#[derive(Default, Deserialize)]
+struct Summary {
+    #[serde(default, deserialize_with = "lenient::number")]
+    errors_outside_of_examples_count: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -164,5 +174,20 @@ mod tests {
         assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
         assert_eq!(report.last_error(), Some("expected: 1"));
         assert!(report.broken.is_some());
+    }
+
+    #[test]
+    fn errors_outside_of_examples_break_the_report_wherever_they_are_told() {
+        let text = |summary: &str| {
+            format!(
+                r#"{{"examples":[{{"full_description":"a","status":"passed"}}],"summary":{summary},
+                "summary_line":"1 example, 0 failures"}}"#
+            )
+        };
+        let read = |summary| read_json(&text(summary)).expect("a report").report;
+        let report = read(r#"{"example_count":1,"errors_outside_of_examples_count":1}"#);
+        assert_eq!(report.broken.as_deref(), Some("1 errors occurred outside of examples"));
+        assert_eq!(read(r#"{"errors_outside_of_examples_count":0}"#).broken, None);
+        assert_eq!(read("null").broken, None);
     }
 }

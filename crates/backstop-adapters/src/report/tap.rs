@@ -2,6 +2,10 @@
 //!
 //! The points at the outermost level are the cases: a subtest is told by the point that follows it.
 
+mod subtests;
+
+use subtests::Subtests;
+
 use super::bounded::{MOST_TEXT, append};
 use super::recognise::Found;
 use super::text::{Line, leading_number, lines, seconds};
@@ -27,6 +31,9 @@ struct Reading {
     lowest: Option<u64>,
     highest: Option<u64>,
     is_strict: bool,
+    subtests: Subtests,
+    /// Whether the latest point may be followed by a subtest in braces that must not have failed.
+    is_plainly_ok: bool,
     /// Inside of a block that explains the last point.
     explaining: Explaining,
     at: usize,
@@ -59,6 +66,8 @@ impl Reading {
             lowest: None,
             highest: None,
             is_strict: false,
+            subtests: Subtests::default(),
+            is_plainly_ok: false,
             explaining: Explaining::No,
             at: 0,
         }
@@ -98,7 +107,9 @@ impl Reading {
             if self.explaining == Explaining::Comments {
                 self.explain(comment);
             }
-        } else if !matches!(text, "" | "{" | "}") && self.is_strict {
+        } else if text == "}" {
+            self.end_subtest();
+        } else if !matches!(text, "" | "{") && self.is_strict {
             self.report.mark_broken(format!("a line that is no TAP, in strict mode: {text}"));
         }
     }
@@ -116,6 +127,17 @@ impl Reading {
         let case = Case::new(name, point.status()).saying(point.reason).taking(point.seconds);
         self.explaining = Explaining::Comments;
         self.report.push(case);
+        self.is_plainly_ok = point.is_plainly_ok();
+        self.end_subtest();
+    }
+
+    /// What went wrong in a subtest is not mended by a point that says `ok`.
+    fn end_subtest(&mut self) {
+        let problem = self.subtests.close().filter(|_| self.is_plainly_ok);
+        if let (Some(problem), Some(case)) = (problem, self.report.cases.last()) {
+            let name = case.name.clone();
+            self.report.mark_broken(format!("`{name}` says ok, but {problem}"));
+        }
     }
 
     fn planned(&mut self, plan: Plan) {
@@ -135,6 +157,8 @@ impl Reading {
             self.report.mark_broken(reason);
         } else if self.explaining == Explaining::Comments && inner.starts_with('#') {
             self.explain(inner.trim_start_matches('#'));
+        } else {
+            self.subtests.line(text);
         }
     }
 
@@ -306,6 +330,11 @@ impl<'a> Point<'a> {
         true
     }
 
+    /// It passed, and nothing excuses it.
+    fn is_plainly_ok(&self) -> bool {
+        self.is_ok && self.directive.is_none()
+    }
+
     fn status(&self) -> Status {
         match (self.is_ok, self.directive) {
             (_, Some(Directive::Skip)) => Status::Skipped,
@@ -374,6 +403,39 @@ mod tests {
     )]
     fn what_breaks_the_rules_breaks_the_report(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(report(text).broken.as_deref(), Some(expected));
+    }
+
+    #[rstest]
+    #[case::failed(
+        "    ok 1 - a\n    not ok 2 - b\n    1..2\nok 1 - sums\n1..1\n",
+        Some("`sums` says ok, but `b` failed in it")
+    )]
+    #[case::plan(
+        "# Subtest: sums\n    1..3\n    ok 1 - a\nok 1 - sums\n1..1\n",
+        Some("`sums` says ok, but 3 tests were planned in it, 1 ran")
+    )]
+    #[case::deep(
+        "        not ok 1 - b\n        1..1\n    ok 1 - mid\n    1..1\nok 1 - sums\n1..1\n",
+        Some("`sums` says ok, but `b` failed in it")
+    )]
+    #[case::braces(
+        "1..1\nok 1 - sums {\n    1..1\n    not ok 1 - b\n}\n",
+        Some("`sums` says ok, but `b` failed in it")
+    )]
+    #[case::in_an_explanation(
+        "    ok 1 - a\n      ---\n        not ok 1\n      ...\n    1..1\nok 1 - sums\n1..1\n",
+        None
+    )]
+    #[case::excused("    not ok 1 - b # Todo one day\n    1..1\nok 1 - sums\n1..1\n", None)]
+    #[case::excused_around("    not ok 1 - b\n    1..1\nok 1 - sums # Todo soon\n1..1\n", None)]
+    #[case::never_ended("ok 1 - sums\n1..1\n    not ok 1 - b\n", None)]
+    fn a_point_does_not_hide_what_its_subtest_says(
+        #[case] text: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        let report = report(text);
+        assert_eq!(report.broken.as_deref(), expected);
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 0, skipped: 0 });
     }
 
     #[test]

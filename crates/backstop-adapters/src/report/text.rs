@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::framing::stamp::after_stamp;
+
 /// The text of a report, whatever it was written in. Never fails: what can't be read becomes `�`.
 pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     if let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
@@ -26,6 +28,28 @@ pub(super) fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
         rest = after_sequence(&rest[at + 1..]);
     }
     kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// The text without the time that a CI service put before its lines, if it did.
+pub(super) fn unstamped(text: Cow<'_, str>) -> Cow<'_, str> {
+    let first = text.lines().filter(|line| !line.trim().is_empty()).take(LINES_LOOKED_AT);
+    let (mut stamped, mut all) = (0, 0);
+    for line in first {
+        all += 1;
+        stamped += usize::from(after_stamp(line.as_bytes()).is_some());
+    }
+    // Programs write such lines themselves, between others.
+    if stamped * 2 <= all {
+        return text;
+    }
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let end = line.trim_end_matches(['\n', '\r']);
+        let rest = after_stamp(end.as_bytes()).map_or(end.len(), <[u8]>::len);
+        // A time is ASCII, so the rest begins at a character.
+        kept.push_str(line.get(end.len() - rest..).unwrap_or(line));
+    }
     Cow::Owned(kept)
 }
 
@@ -182,6 +206,9 @@ const ESCAPE: u8 = 0x1b;
 
 /// Longer sequences are no sequences.
 const MOST_SEQUENCE: usize = 4096;
+
+/// So many lines tell whether there is a time before all of them.
+const LINES_LOOKED_AT: usize = 50;
 
 /// What is looked at of a line.
 const MOST_LINE: usize = 16 * 1024;

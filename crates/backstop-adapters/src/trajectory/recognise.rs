@@ -1,23 +1,32 @@
 //! Who wrote a trajectory, by what is in it.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
-use super::{Kind, without_mark};
+use super::{Kind, decoded, document, each_record};
 
 /// Whose trajectory it is; `None` if it is none of those that are known here.
 ///
-/// A file of lines is known by the first of them that is, so that noise before it does no harm.
+/// A file of several values is known by the first of them that is, so that noise before it does no
+/// harm.
 pub fn recognise(bytes: &[u8]) -> Option<Kind> {
-    let bytes = without_mark(bytes);
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Array(elements)) => elements.first().and_then(|first| {
+    let bytes = decoded(bytes);
+    match document(&bytes) {
+        Some(Value::Array(elements)) => elements.first().and_then(|first| {
             kind(first).or_else(|| is_message(first).then_some(Kind::MiniSweAgent))
         }),
-        Ok(value) => kind(&value),
-        Err(_) => {
-            let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-            let values = lines.take(LINES).filter_map(|line| serde_json::from_slice(line).ok());
-            values.filter_map(|value: Value| kind(&value)).next()
+        Some(value) => kind(&value),
+        None => {
+            let mut seen = 0;
+            each_record(&bytes, |value| {
+                seen += 1;
+                match kind(&value) {
+                    None if seen < RECORDS => ControlFlow::Continue(()),
+                    found => ControlFlow::Break(found),
+                }
+            })
+            .flatten()
         }
     }
 }
@@ -45,7 +54,9 @@ fn kind(value: &Value) -> Option<Kind> {
 
 fn is_trial(value: &Value) -> bool {
     let has = |key| value.get(key).is_some();
-    has("is_resolved") && (has("failure_mode") || has("parser_results"))
+    // The long instruction comes first, so a file that was cut off may end in it.
+    (has("is_resolved") && (has("failure_mode") || has("parser_results")))
+        || (has("trial_name") && has("task_id"))
 }
 
 /// A message without anything around it. Those of other agents have a type.
@@ -54,8 +65,8 @@ fn is_message(value: &Value) -> bool {
     has("role") && has("content") && !has("type")
 }
 
-/// So many lines are looked at.
-const LINES: usize = 100;
+/// So many values are looked at.
+const RECORDS: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -83,12 +94,30 @@ mod tests {
         Some(Kind::TerminalBench)
     )]
     #[case(r#"{"results":[{"id":1}]}"#, None)]
+    #[case(r#"{"id":"x","trial_name":"a.1","task_id":"a"}"#, Some(Kind::TerminalBench))]
+    #[case(
+        "2026-01-15T10:00:00Z [{\"content\":\"\",\n2026-01-15T10:00:00Z \"role\":\"system\"}]",
+        Some(Kind::MiniSweAgent)
+    )]
+    #[case("\x1b[2m[{\"content\":\"\",\x1b[0m\"role\":\"user\"}]", Some(Kind::MiniSweAgent))]
     #[case("\u{feff}{\"info\":{},\"trajectory\":[]}", Some(Kind::SweAgent))]
+    #[case("\x1b[2m{\"info\":{},\x1b[0m\n \"trajectory\":[]\n}\nx", Some(Kind::SweAgent))]
+    #[case("x\n{\n \"info\":{},\n \"trajectory\":[]\n}", Some(Kind::SweAgent))]
+    #[case(r#"[{"action":"run","source":"agent","id":1,"timestamp":"t"},{"#, Some(Kind::OpenHands))]
     #[case("[]", None)]
     #[case("{\"info\":{},\"trajectory\":[", None)]
     #[case("", None)]
     fn known_by_content(#[case] document: &str, #[case] expected: Option<Kind>) {
         assert_eq!(recognise(document.as_bytes()), expected);
+    }
+
+    #[test]
+    fn any_encoding_will_do() {
+        let text = "{\"info\":{},\"trajectory\":[]}";
+        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+            let bytes: Vec<u8> = text.encode_utf16().flat_map(unit).collect();
+            assert_eq!(recognise(&bytes), Some(Kind::SweAgent));
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn read(value: &Value, teller: &mut Teller<'_>) {
 }
 
 fn read_trial(trial: &Value, teller: &mut Teller<'_>) {
-    if trial.get("is_resolved").is_none() {
+    if trial.get("is_resolved").or(trial.get("trial_name")).is_none() {
         return;
     }
     teller.launched();

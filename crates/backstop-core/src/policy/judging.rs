@@ -14,7 +14,8 @@ record! {
         optional command: Command,
         /// How long it may take; left out: 10m.
         optional timeout: Period,
-        /// Where the test results are: `auto`, `junit:PATH`, `libtest`, …; left out: auto.
+        /// Where the test results are: `auto` or a format for the output (`libtest`, …), with
+        /// `:PATH` for files (`auto:out/*`, `junit:PATH`, `ctrf:PATH`, …); left out: auto.
         optional report: Text,
         /// Commands that run before it, cheap ones first; the first that does not pass ends the
         /// verification.

@@ -13,8 +13,8 @@ pub(super) async fn find(
     began: SystemTime,
 ) -> Option<TestReport> {
     let source = source(report)?;
-    let Source::JunitFiles(pattern) = &source else { return source.read(output) };
-    let pattern = cwd.join(pattern);
+    let Source::Files { path, .. } = &source else { return source.read(output) };
+    let pattern = cwd.join(path);
     // Files may be many and large; nobody else waits meanwhile.
     let files = tokio::task::spawn_blocking(move || read(&pattern, began)).await.ok()?;
     let mut reports = files.iter().filter_map(|bytes| source.read(bytes));

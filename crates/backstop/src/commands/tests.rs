@@ -93,6 +93,7 @@ impl TestRun {
             .map(|case| json!({ "name": case.name, "message": case.message }))
             .collect();
         let flaky = self.merged.cases.iter().filter(|case| case.flaky).map(|case| &case.name);
+        let overcome = self.merged.cases.iter().filter(|case| case.overcome);
         let mut object = json!({
             "format": formats(files),
             "passed": names(Status::Passed),
@@ -101,6 +102,7 @@ impl TestRun {
             "counts": self.merged.counts(),
             "failures": failures,
             "flaky": flaky.collect::<Vec<_>>(),
+            "overcome": overcome.map(|case| &case.name).collect::<Vec<_>>(),
             "broken": self.merged.broken,
         });
         if let [_, _, ..] = files {
@@ -121,17 +123,19 @@ impl TestRun {
     }
 
     fn as_text(&self, files: &[ReadFile]) -> String {
-        let mut text = format!("{}  {}\n", summary(self.merged.counts()), formats(files).dimmed());
+        let mut text =
+            format!("{}  {}\n", summary(self.merged.counts_at_last()), formats(files).dimmed());
         if let [_, _, ..] = files {
             text.push('\n');
             for file in files {
                 let mark = if file.report.broken.is_some() { "  broken" } else { "" };
-                let line =
-                    format!("  {}: {}", harmless(&file.name), plain_summary(file.report.counts()));
+                let counts = file.report.counts_at_last();
+                let line = format!("  {}: {}", harmless(&file.name), plain_summary(counts));
                 text.push_str(&format!("{}{mark}\n", cut(&line, WIDTH - mark.len())));
             }
         }
-        let failed: Vec<_> = self.cases(Status::Failed).collect();
+        // What passed when it was tried again is among the flaky ones.
+        let failed: Vec<_> = self.cases(Status::Failed).filter(|case| !case.overcome).collect();
         if !failed.is_empty() {
             text.push('\n');
         }

@@ -85,15 +85,20 @@ const JUNIT: &str = r#"<?xml version="1.0"?>
 <testsuite name="parts" tests="2"><testcase classname="parts" name="one"/><testcase classname="parts" name="two"/></testsuite>
 "#;
 
+const CTRF: &str = r#"{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{},
+"tests":[{"name":"one","status":"passed"},{"name":"two","status":"passed"}]}}"#;
+
 #[test]
 fn reports_are_found_where_the_policy_says() {
     for (report, script, passed) in [
         ("auto", "printf '1..2\\nok 1 - one\\nok 2 - two\\n'", 2),
         ("tap", "printf '1..1\\nok 1 - one\\n'", 1),
         ("junit:out/*.xml", "mkdir -p out; cp kept out/a.xml", 2),
+        ("auto:out/*", "mkdir -p out; cp kept out/a.xml; printf '1..1\\nok 1 - x\\n' > out/b", 3),
+        ("ctrf:out/*.json", "mkdir -p out; cp report out/a.json", 2),
         (r"regex:(?<passed>\d+) good, (?<failed>\d+) bad", "echo 7 good, 0 bad", 7),
     ] {
-        let test = reported(report, script).file("kept", JUNIT);
+        let test = reported(report, script).file("kept", JUNIT).file("report", CTRF);
         test.run(RUN).exits(0);
         assert_eq!(test.state()["facts"]["iterations"], 1, "{report}");
         let tests = test.events("tests");
@@ -122,6 +127,8 @@ fn a_report_that_is_broken_is_no_success() {
         ("junit:junit.xml", "cp cut junit.xml"),
         ("junit:junit.xml", ": > junit.xml"),
         ("junit:junit.xml", "echo '<testsuite tests=\"0\"/>' > junit.xml"),
+        ("ctrf:out.json", "echo '{\"reportFormat\":\"CTRF\",\"results\":{\"tests\":[' > out.json"),
+        ("auto:out.json", "echo nothing > out.json"),
         ("tap", "echo 1..0"),
         ("tap", "printf '1..5\\nok 1 - one\\nok 2 - two\\n'"),
         ("auto", "printf '1..2\\nok 1 - one\\nBail out! no database\\n'"),

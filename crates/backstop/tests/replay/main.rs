@@ -5,5 +5,6 @@
 mod support;
 
 mod captures;
+mod damaged;
 mod files;
 mod runs;

@@ -1,9 +1,9 @@
 //! A file that an agent or a benchmark left behind.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use backstop_adapters::trajectory::{self, Kind};
-use backstop_adapters::{Adapter, Agent, Framer, Record};
+use backstop_adapters::{Adapter, Agent, Framer, Outcome, Record, closed};
 use backstop_core::facts::Facts;
 use backstop_core::policy::{AgentName, Policy};
 use backstop_runner::clock::wall_time;
@@ -17,7 +17,13 @@ use crate::input;
 use crate::sanitise::harmless;
 
 /// What an agent printed, or the trajectory of one.
-pub enum Capture {
+pub struct Capture {
+    content: Content,
+    /// It is one value, and its end is missing.
+    is_cut: bool,
+}
+
+enum Content {
     Stream { path: String, agent: Agent, adapter: Box<dyn Adapter>, bytes: Box<dyn Read> },
     Trajectory { kind: Kind, bytes: Vec<u8> },
 }
@@ -28,14 +34,16 @@ impl Capture {
         let unreadable = |source| Error::NoInput { path: path.to_owned(), source };
         let mut rest = input::open(path)?;
         let mut bytes = Vec::new();
-        let stream = |agent: Agent, bytes: Box<dyn Read>| {
+        let whole = |content| Self { content, is_cut: false };
+        let cut = |content| Self { content, is_cut: true };
+        let stream = |agent: Agent, bytes: Box<dyn Read>| -> Result<Content, Error> {
             let adapter = agent.adapter_for(policy).map_err(|error| {
                 Error::Policy(format!("error: the policy's [jsonl] can't be used: {error}"))
             })?;
-            Ok(Self::Stream { path: path.to_owned(), agent, adapter, bytes })
+            Ok(Content::Stream { path: path.to_owned(), agent, adapter, bytes })
         };
         if let Some(agent) = given {
-            return stream(agent, rest);
+            return stream(agent, rest).map(whole);
         }
         rest.by_ref().take(GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         // Streams are known by their beginning, and are read on from there however long they are.
@@ -43,22 +51,34 @@ impl Capture {
         if trajectory::recognise(&bytes).is_none()
             && let Some(agent) = agent_of(&bytes)
         {
-            return stream(agent, Box::new(std::io::Cursor::new(bytes).chain(rest)));
+            return stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole);
         }
         rest.by_ref().take(MOST - GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         if let Some(kind) = trajectory::recognise(&bytes) {
-            return Ok(Self::Trajectory { kind, bytes });
+            return Ok(whole(Content::Trajectory { kind, bytes }));
         }
-        match agent_of(&bytes).or_else(|| agent_named(policy)) {
-            Some(agent) => stream(agent, Box::new(std::io::Cursor::new(bytes).chain(rest))),
+        if let Some(agent) = agent_of(&bytes) {
+            return stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole);
+        }
+        // One value whose end is missing still tells what is complete in it.
+        if let Some(bytes) = closed(&bytes) {
+            if let Some(kind) = trajectory::recognise(&bytes) {
+                return Ok(cut(Content::Trajectory { kind, bytes }));
+            }
+            if let Some(agent) = agent_of(&bytes) {
+                return stream(agent, Box::new(Cursor::new(bytes))).map(cut);
+            }
+        }
+        match agent_named(policy) {
+            Some(agent) => stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole),
             None => Err(unknown(path, &bytes)),
         }
     }
 
     pub fn agent(&self) -> &'static str {
-        match self {
-            Self::Stream { agent, .. } => agent.name(),
-            Self::Trajectory { kind, .. } => kind.name(),
+        match &self.content {
+            Content::Stream { agent, .. } => agent.name(),
+            Content::Trajectory { kind, .. } => kind.name(),
         }
     }
 
@@ -70,13 +90,15 @@ impl Capture {
             zone_named: |name| TimeZone::get(name).ok(),
         };
         let trial = Trial::new(journalled::engine(policy, Facts::default()));
-        match self {
-            Self::Trajectory { kind, bytes } => {
+        // What an agent says of its end may stand before what is missing.
+        let ended = |outcome| if self.is_cut { Outcome::CutOff } else { outcome };
+        match self.content {
+            Content::Trajectory { kind, bytes } => {
                 let mut feed = Feed::of_steps(trial, moment.now);
                 let outcome = kind.read(&bytes, &moment, &mut feed);
-                Ok(feed.finish(outcome))
+                Ok(feed.finish(ended(outcome)))
             }
-            Self::Stream { path, mut adapter, mut bytes, .. } => {
+            Content::Stream { path, mut adapter, mut bytes, .. } => {
                 let mut feed = Feed::of_records(trial, moment.now);
                 let mut framer = Framer::new();
                 let mut read = |record: Record<'_>| {
@@ -95,7 +117,7 @@ impl Capture {
                 }
                 framer.finish(&mut read);
                 let outcome = adapter.finish(None, &moment, &mut feed);
-                Ok(feed.finish(outcome))
+                Ok(feed.finish(ended(outcome)))
             }
         }
     }

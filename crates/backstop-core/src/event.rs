@@ -5,12 +5,14 @@ use serde::Serialize;
 use crate::time::Timestamp;
 
 mod decode;
+mod note;
 mod payload;
 mod reference;
 mod shape;
 
 pub use decode::DecodeError;
 pub(crate) use decode::number;
+pub use note::{Note, Noted};
 pub use payload::*;
 pub use reference::{fields, reference};
 pub use shape::Field;

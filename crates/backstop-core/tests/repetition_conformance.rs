@@ -561,6 +561,7 @@ mod evidence {
 #[rstest]
 #[case("message", StepKind::Message)]
 #[case("empty", StepKind::Empty)]
+#[case("chant", StepKind::Chant)]
 #[case("compaction", StepKind::Compaction)]
 #[case("condensation", StepKind::Compaction)]
 #[case("user", StepKind::User)]

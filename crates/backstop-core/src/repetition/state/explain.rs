@@ -34,6 +34,14 @@ impl State {
             Signal::Empty => told(signal, &counts.empties, &Excerpt::EMPTY, |times, steps| {
                 format!("the agent answered with nothing {times} in a row ({steps})")
             }),
+            Signal::ContentChant => {
+                let phrase = memory.chant.as_str();
+                told(signal, &counts.chants, &memory.chant, |times, steps| {
+                    format!(
+                        "the agent said `{phrase}` over and over, in an answer {times} ({steps})"
+                    )
+                })
+            }
             Signal::CompactionLoop => {
                 told(signal, &counts.compactions, &Excerpt::EMPTY, |times, steps| {
                     format!(

@@ -2,8 +2,9 @@
 //! replayed.
 
 use backstop_core::condition::OutputSource;
-use backstop_core::event::{Context, ErrorSeen, EventKind};
+use backstop_core::event::{Action, Context, ErrorSeen, EventKind};
 use backstop_core::policy::{ErrorSettings, JsonlSettings, Policy};
+use backstop_core::repetition::Chant;
 use serde_json::json;
 
 use crate::{
@@ -18,6 +19,8 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
+    /// What the agent has said since it last did anything; none while it has said nothing.
+    chant: Option<Chant>,
 }
 
 impl Translator {
@@ -28,6 +31,7 @@ impl Translator {
             words: settings.errors.clone(),
             patterns: Patterns::new(policy),
             window: None,
+            chant: None,
         }
     }
 
@@ -43,6 +47,7 @@ impl Translator {
             Heard::Said(voice, words) => self.said(voice, words),
             Heard::Launched => {
                 self.patterns.begin();
+                self.chant = None;
                 Vec::new()
             }
             Heard::Shown(_) | Heard::Ended(_) | Heard::At(_) => Vec::new(),
@@ -55,13 +60,30 @@ impl Translator {
         if voice == Voice::Result {
             found.extend(self.patterns.find(OutputSource::Result, words));
         }
-        found.into_iter().map(EventKind::from).collect()
+        let chant = self.chanted(voice, words);
+        found.into_iter().map(EventKind::from).chain(chant.map(EventKind::from)).collect()
+    }
+
+    /// The phrase that the agent says over and over, as a step of its own. A result mostly is what
+    /// was said last, once more.
+    fn chanted(&mut self, voice: Voice, words: &str) -> Option<Action> {
+        if voice == Voice::Result && self.chant.is_some() {
+            return None;
+        }
+        let signature = self.chant.get_or_insert_default().follow(words)?;
+        Some(Action { signature, kind: "chant".to_owned(), ..Action::default() })
     }
 
     fn completed(&mut self, mut event: EventKind) -> EventKind {
         match &mut event {
             EventKind::Usage(usage) if usage.cost_usd.is_none() => {
                 usage.cost_usd = self.prices.cost(usage.model.as_deref(), usage);
+            }
+            EventKind::Action(_) => {
+                // What is said from here on is about something else.
+                if let Some(chant) = &mut self.chant {
+                    chant.begin();
+                }
             }
             EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
             _ => {}

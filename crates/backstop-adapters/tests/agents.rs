@@ -184,10 +184,10 @@ const CAPTURES: &[Expected] = captures! {
     "gemini/tool-result-error.json": Gemini [5764, 64, 0, 0] None, 1 (0) actions, 1 launches, [] => CutOff;
     "opencode/run-json-mixed.jsonl": OpenCode [534, 192, 0, 0] Some((0.0123, 1e-9)), 1 (0) actions, 1 launches, [Network] => Failed;
     "opencode/run-json-success.jsonl": OpenCode [22_443, 118, 21_415, 0] Some((0.001, 1e-9)), 1 (0) actions, 1 launches, [] => Succeeded;
-    "aider/history-connection-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 3 launches, [] => CutOff;
+    "aider/history-connection-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 3 launches, [Network] => CutOff;
     "aider/history-cost-message-session.md": Aider [200_587, 50_173, 0, 0] Some((1.3029, 0.045)), 4 (0) actions, 9 launches, [] => Succeeded;
     "aider/history-cost-request-session.md": Aider [83_571, 4382, 0, 0] Some((0.2719, 0.015)), 6 (0) actions, 12 launches, [] => Succeeded;
-    "aider/history-litellm-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 4 launches, [UnknownModel] => CutOff;
+    "aider/history-litellm-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 4 launches, [UnknownModel, InvalidRequest] => CutOff;
     "aider/history-thousands-separator.md": Aider [411_371, 36_092, 0, 0] Some((1.4447, 0.04)), 28 (0) actions, 10 launches, [] => Succeeded;
     "aider/swebench-astropy__astropy-14182.md": Aider [223_279, 10_661, 0, 0] Some((2.44724, 1e-6)), 5 (0) actions, 2 launches, [] => Succeeded;
     "aider/swebench-django__django-12915.md": Aider [326_953, 6511, 0, 0] Some((3.38957, 1e-6)), 22 (0) actions, 6 launches, [] => Succeeded;
@@ -295,6 +295,52 @@ fn a_failing_exit_status_makes_no_success() {
             expected.path
         );
     }
+}
+
+/// The agents that answer in plain words unless they are asked for JSON.
+const ANSWERING: [Agent; 7] = [
+    Agent::Claude,
+    Agent::Codex,
+    Agent::Gemini,
+    Agent::OpenCode,
+    Agent::Cursor,
+    Agent::Goose,
+    Agent::Pi,
+];
+
+#[test]
+fn an_answer_in_plain_words_is_the_result() {
+    for agent in ANSWERING {
+        for answer in ["I fixed it.\n\nAll done.", "{\"answer\": 42}", "The limit is {\"a\": 1}."] {
+            let exit = |code| Some(Exit { code: Some(code), signal: None });
+            let told = Told::by(agent.adapter().as_mut(), answer.as_bytes(), exit(0));
+            assert_eq!(told.outcome, Some(Outcome::Succeeded), "{agent}: {answer}");
+            assert_eq!(told.results, [answer], "{agent}");
+            assert!(told.faults.is_empty(), "{agent}: {:?}", told.faults);
+            let told = Told::by(agent.adapter().as_mut(), answer.as_bytes(), exit(1));
+            assert_eq!(told.outcome, Some(Outcome::Failed), "{agent}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn no_answer_at_all_is_no_success() {
+    let exit = Some(Exit { code: Some(0), signal: None });
+    for agent in ANSWERING {
+        let told = Told::by(agent.adapter().as_mut(), b"", exit);
+        let expected = if agent == Agent::OpenCode { Outcome::Succeeded } else { Outcome::CutOff };
+        assert_eq!(told.outcome, Some(expected), "{agent}");
+        assert!(told.results.is_empty(), "{agent}");
+    }
+}
+
+#[test]
+fn the_text_of_goose_is_its_answer_only_after_the_last_call() {
+    let text = "starting session | provider: openai model: gpt-5\n    session id: 1\n    working \
+                directory: /\n\nI look.\n\n─── shell | developer ───\ncommand: cat \
+                notes\nTASK_COMPLETE\n\nIt is done.\n";
+    let told = Told::by(Agent::Goose.adapter().as_mut(), text.as_bytes(), None);
+    assert_eq!(told.results, ["It is done."]);
 }
 
 #[test]

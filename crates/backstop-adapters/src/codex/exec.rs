@@ -7,7 +7,7 @@ use super::{Codex, tokens};
 use crate::calls::{Call, Returned};
 use crate::fields::{text, text_at, words};
 use crate::launch::fault_of;
-use crate::{Heard, Listener, Moment, Outcome, Shown};
+use crate::{FaultKind, Heard, Listener, Moment, Outcome, Shown};
 
 impl Codex {
     pub(super) fn exec(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
@@ -31,12 +31,13 @@ impl Codex {
                 let usage = value.get("usage").unwrap_or(&Value::Null);
                 let added = self.total.advance(tokens(usage));
                 self.launch.used(added, None, listener);
+                self.launch.tell_step(listener);
                 self.launch.result(None, listener);
                 self.launch.ended(Outcome::Succeeded, listener);
             }
             "turn.failed" => {
                 let message = text_at(value, "/error/message").unwrap_or("the turn failed");
-                self.launch.failed(fault_of(message, moment), listener);
+                self.failed(message, moment, listener);
                 self.launch.ended(Outcome::Failed, listener);
             }
             "error" => {
@@ -44,11 +45,20 @@ impl Codex {
                 if is_retry(message) {
                     listener.hear(Heard::Shown(Shown::Notice(message)));
                 } else {
-                    self.launch.failed(fault_of(message, moment), listener);
+                    self.failed(message, moment, listener);
                 }
             }
             _ => {}
         }
+    }
+
+    fn failed(&mut self, message: &str, moment: &Moment, listener: &mut dyn Listener) {
+        let mut fault = fault_of(message, moment);
+        // A budget that allows nothing at all will allow no more to the next launch.
+        if fault.kind == FaultKind::BudgetLimit && self.launch.is_idle() {
+            fault.kind = FaultKind::SpendCap;
+        }
+        self.launch.failed(fault, listener);
     }
 
     fn item_started(&mut self, value: &Value, listener: &mut dyn Listener) {

@@ -44,12 +44,15 @@ fn a_thread_that_goes_on_after_its_end_is_another_launch() {
         codex(stream),
         [
             "usage 10 1 0 0",
+            "empty ",
             "ended Succeeded",
             "launched",
             "usage 30 3 0 0",
+            "empty ",
             "ended Succeeded",
             "launched",
             "usage 5 2 0 0",
+            "empty ",
             "ended Succeeded",
             "launched",
             "fault Other: no",
@@ -227,4 +230,22 @@ fn the_standard_error_explains_a_failure_that_nothing_else_does() {
     codex.error_line("ERROR: Not logged in", &moment(), &mut listener);
     codex.finish(FAILED, &moment(), &mut listener);
     assert_eq!(told, [crate::FaultKind::Authentication]);
+}
+
+#[test]
+fn a_budget_that_allows_nothing_is_no_cap_of_one_launch() {
+    let begun = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n";
+    let failed =
+        r#"{"type":"turn.failed","error":{"message":"shared rollout token budget exhausted"}}"#;
+    let words =
+        r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"I look."}}"#;
+    let message = "shared rollout token budget exhausted";
+    assert_eq!(
+        codex(&format!("{begun}{failed}")),
+        [format!("fault SpendCap: {message}"), "ended Failed".to_owned()]
+    );
+    assert_eq!(
+        codex(&format!("{begun}{words}\n{failed}"))[1],
+        format!("fault BudgetLimit: {message}")
+    );
 }

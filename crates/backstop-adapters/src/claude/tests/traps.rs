@@ -122,6 +122,21 @@ fn a_turn_that_only_speaks_is_a_message() {
 }
 
 #[test]
+fn an_answer_with_nothing_in_it_is_empty() {
+    let nothing = assistant("m1", "");
+    let thoughts = assistant("m2", r#"{"type":"thinking","thinking":"hm"}"#);
+    let placeholder = assistant("m3", r#"{"type":"text","text":"(no content)"}"#);
+    let other = assistant("m4", r#"{"type":"server_tool_use","id":"w","name":"web_search"}"#);
+    let told = lines(&[INIT, &nothing, &thoughts, &placeholder, &other, DONE]);
+    assert_eq!((told.of_kind("empty"), told.of_kind("message")), (3, 0));
+    assert!(told.assistant.is_empty());
+    // Its parts may still come: in the same message, or not at all because it was cut off.
+    let call = assistant("m2", &call("t1", "ls"));
+    assert_eq!(lines(&[INIT, &thoughts, &call, DONE]).of_kind("empty"), 0);
+    assert_eq!(lines(&[INIT, &thoughts]).of_kind("empty"), 0);
+}
+
+#[test]
 fn a_result_of_zeros_after_real_messages_is_not_believed() {
     let zeros = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0},"modelUsage":{},"errors":[]}"#;
     let told = lines(&[INIT, &assistant("m1", ""), zeros]);
@@ -270,6 +285,116 @@ fn output_is_counted_as_it_streams() {
     assert_eq!(told.tokens(), [10, 77, 1000, 100]);
 }
 
+fn denied(ids: &[&str]) -> String {
+    let denials: Vec<String> = ids
+        .iter()
+        .map(|id| {
+            format!(
+                r#"{{"tool_name":"Bash","tool_use_id":"{id}","tool_input":{{"command":"git push"}}}}"#
+            )
+        })
+        .collect();
+    DONE.replace(
+        "\"duration_ms\":1",
+        &format!("\"num_turns\":2,\"permission_denials\":[{}]", denials.join(",")),
+    )
+}
+
+#[test]
+fn a_launch_that_was_allowed_nothing_needs_a_person() {
+    let push = assistant("m1", &call("t1", "git push"));
+    let refused = answer("t1", "This command requires approval", true);
+    let read = assistant("m2", &call("t2", "x").replace("Bash", "Read"));
+    let seen = answer("t2", "text", false);
+    let needed = ["permission is needed for Bash `git push`"];
+    assert_eq!(lines(&[INIT, &push, &refused, &denied(&["t1"])]).blocked, needed);
+    // Looking around is no way out.
+    let told = lines(&[INIT, &push, &refused, &read, &seen, &denied(&["t1"])]);
+    assert_eq!(
+        (&told.blocked[..], told.outcome),
+        (&needed.map(str::to_owned)[..], Some(Outcome::Succeeded))
+    );
+    // A single result without a stream: as many denials as calls.
+    assert_eq!(lines(&[&denied(&["t1"])]).blocked, needed);
+}
+
+#[test]
+fn a_denial_that_the_agent_got_round_needs_nobody() {
+    let push = assistant("m1", &call("t1", "git push"));
+    let refused = answer("t1", "This command requires approval", true);
+    let edit = assistant("m2", &call("t2", "x").replace("Bash", "Edit"));
+    let shell = assistant("m2", &call("t2", "git bundle"));
+    let done = answer("t2", "done", false);
+    for after in [&edit, &shell] {
+        let told = lines(&[INIT, &push, &refused, after, &done, &denied(&["t1"])]);
+        assert!(told.blocked.is_empty());
+    }
+    // It has changed something before: the next launch may, too.
+    let told = lines(&[INIT, &edit, &done, &push, &refused, &denied(&["t1"])]);
+    assert!(told.blocked.is_empty());
+    let told = lines(&[INIT, &push, &answer("t1", "ok", false), &denied(&[])]);
+    assert!(told.blocked.is_empty());
+    // In a single result, other calls than the denied one.
+    let several = denied(&["t1"]).replace("\"num_turns\":2", "\"num_turns\":4");
+    assert!(lines(&[&several]).blocked.is_empty());
+}
+
+#[test]
+fn a_budget_that_allows_nothing_is_no_cap_of_one_launch() {
+    let refused = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"session_id":"s1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0},"errors":[]}"#;
+    assert_eq!(lines(&[INIT, refused]).fault_kinds(), [FaultKind::SpendCap]);
+    let spent = refused.replace("\"total_cost_usd\":0", "\"total_cost_usd\":0.5");
+    assert_eq!(
+        lines(&[INIT, &assistant("m1", ""), &spent]).fault_kinds(),
+        [FaultKind::BudgetLimit]
+    );
+}
+
+#[test]
+fn what_streams_side_by_side_is_told_apart() {
+    let event = |parent: &str, event: &str| {
+        format!(
+            r#"{{"type":"stream_event","session_id":"s1","parent_tool_use_id":{parent},"event":{event}}}"#
+        )
+    };
+    let start = |id: &str| {
+        format!(
+            r#"{{"type":"message_start","message":{{"id":"{id}","model":"claude-opus-4-5","usage":{{"input_tokens":1,"output_tokens":1}}}}}}"#
+        )
+    };
+    let delta =
+        |output: u64| format!(r#"{{"type":"message_delta","usage":{{"output_tokens":{output}}}}}"#);
+    let told = lines(&[
+        INIT,
+        &event("null", &start("m1")),
+        &event("\"t1\"", &start("m2")),
+        &event("null", &delta(100)),
+        &event("\"t1\"", &delta(50)),
+    ]);
+    assert_eq!(told.tokens(), [2, 150, 0, 0]);
+}
+
+#[test]
+fn each_model_is_told_where_nobody_knows_the_cost() {
+    let result = |opus: u64, haiku: u64| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s1","total_cost_usd":0,"modelUsage":{{"claude-opus-4-5":{{"inputTokens":{opus}}},"claude-haiku-4-5":{{"inputTokens":{haiku}}}}}}}"#
+        )
+    };
+    let mut figures = Vec::new();
+    let mut claude = Claude::new();
+    for line in [INIT, &result(10, 1_000_000), &result(30, 1_000_000)] {
+        claude.record(Record::Json(line.as_bytes()), &moment(), &mut |heard: Heard<'_>| {
+            if let Heard::Event(backstop_core::event::EventKind::Usage(usage)) = heard {
+                figures.push((usage.model.unwrap(), usage.input_tokens));
+            }
+        });
+    }
+    let opus = "claude-opus-4-5".to_owned();
+    let first = [("claude-haiku-4-5".to_owned(), 1_000_000), (opus.clone(), 10)];
+    assert_eq!(figures, [&first[..], &[(opus, 20)]].concat());
+}
+
 #[rstest]
 #[case::large_by_name("claude-sonnet-4-5[1m]", 1_000_000)]
 #[case::other_maker("glm-4.6", 0)]
@@ -311,6 +436,31 @@ fn a_transcript_ends_with_its_last_message(#[case] stop: &str, #[case] outcome: 
 )]
 #[case::long_prose(
     "I fixed how a rate limit is handled.\nThe rate limit is now read.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::authentication(
+    "Done: I added authentication to the login page.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::rate_limit("I added rate limit handling.", Some(0), Outcome::Succeeded, None)]
+#[case::connection(
+    "The connection was closed: I fixed the timeout bug.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::disk(
+    "The log says: no space left on device.\nInvalid API key\nI could not go on.",
+    Some(1),
+    Outcome::Failed,
+    None
+)]
+#[case::quoted_limit(
+    "5-hour limit reached ∙ resets 12am\nis what the file says.",
     Some(0),
     Outcome::Succeeded,
     None
@@ -440,6 +590,17 @@ fn a_rejection_counts_only_where_the_launch_does_not_succeed() {
 fn errors_say_more_than_what_was_said_before_them() {
     let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"Prompt is too long","errors":["Credit balance is too low"],"session_id":"s1"}"#;
     assert_eq!(lines(&[INIT, line]).fault_kinds(), [FaultKind::Credits]);
+}
+
+#[rstest]
+#[case(r#""result":"I fixed how a rate limit is told.","errors":[]"#)]
+#[case(r#""result":"","errors":["Error: Command failed: cat: docs/rate limit.md: No such file"]"#)]
+#[case(r#""result":"","errors":["grep: authentication: No such file"]"#)]
+fn what_the_agent_or_a_tool_said_is_not_why_it_failed(#[case] fields: &str) {
+    let line = format!(
+        r#"{{"type":"result","subtype":"error_during_execution","is_error":true,{fields},"session_id":"s1"}}"#
+    );
+    assert_eq!(lines(&[INIT, &line]).fault_kinds(), [FaultKind::Other]);
 }
 
 proptest! {

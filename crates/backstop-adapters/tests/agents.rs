@@ -117,10 +117,11 @@ fn moment() -> Moment {
     }
 }
 
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
+
 /// A capture, or nothing where they are not at hand.
 fn capture(path: &str) -> Option<Vec<u8>> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures"));
-    let read = std::fs::read(folder.join(path));
+    let read = std::fs::read(Path::new(FOLDER).join(path));
     if read.is_err() {
         println!("skipped: no capture {path}");
     }
@@ -231,6 +232,23 @@ fn captures_are_read_as_they_were_worked_out() {
 }
 
 #[test]
+fn every_capture_is_in_the_table() {
+    // What lies in these is read by a test of its own: snapshots of several streams in one file.
+    let others = ["gemini/stream-json-snapshots.txt", "other-agents/amp-stream-success-hand.jsonl"];
+    for folder in ["codex", "gemini", "opencode", "aider", "other-agents"] {
+        let Ok(entries) = std::fs::read_dir(Path::new(FOLDER).join(folder)) else {
+            println!("skipped: no captures in {folder}");
+            continue;
+        };
+        for entry in entries {
+            let name = format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy());
+            let is_listed = CAPTURES.iter().any(|expected| expected.path == name);
+            assert!(is_listed || others.contains(&&*name), "{name}");
+        }
+    }
+}
+
+#[test]
 fn captures_tell_their_agent() {
     for expected in CAPTURES {
         let Some(bytes) = capture(expected.path) else { continue };
@@ -254,7 +272,7 @@ fn session_files_of_codex_tell_context_and_quotas() {
         ("codex/rollout-2026-02-23-tiny.jsonl", (34_900, 258_400), 4),
         ("codex/rollout-schema-coverage-2026-08.jsonl", (16_422, 258_400), 1),
     ] {
-        let Some(bytes) = capture(path) else { return };
+        let Some(bytes) = capture(path) else { continue };
         let told = Told::of(&bytes, None);
         assert_eq!((told.last_context, told.quotas), (Some(context), quotas), "{path}");
     }
@@ -286,7 +304,7 @@ fn gemini_calls_a_loop_and_too_many_turns_a_success() {
 #[test]
 fn a_failing_exit_status_makes_no_success() {
     for expected in CAPTURES {
-        let Some(bytes) = capture(expected.path) else { return };
+        let Some(bytes) = capture(expected.path) else { continue };
         let exit = Exit { code: Some(1), signal: None };
         assert_eq!(
             Told::of(&bytes, Some(exit)).outcome,

@@ -166,6 +166,17 @@ mod ported {
         assert_eq!(run.stuck(), None);
     }
 
+    #[test]
+    fn one_phrase_over_and_over() {
+        let run = Run::new().act("ls", "a").chant("Let me try that again. ");
+        assert_eq!(run.stuck(), Some(Signal::ContentChant));
+        assert_eq!(run.judged(Sensitivity::Low), None);
+        // It has got over it.
+        assert_eq!(run.act("ls b", "b").stuck(), None);
+        let twice = Run::new().chant("again").chant("again");
+        assert_eq!(twice.judged(Sensitivity::Low), Some(Signal::ContentChant));
+    }
+
     #[rstest]
     #[case(9, None)]
     #[case(10, Some(Signal::CompactionLoop))]

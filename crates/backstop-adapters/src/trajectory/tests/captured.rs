@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use backstop_core::event::{EventKind, UsageBasis};
+use backstop_core::repetition::{Chant, Detector, Signal, Step, StepKind};
 
 use super::moment;
 use crate::trajectory::{Kind, recognise};
-use crate::{FaultKind, Heard, Outcome};
+use crate::{FaultKind, Heard, Outcome, Voice};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
 
@@ -177,6 +178,69 @@ fn what_a_terminal_showed_is_no_trajectory() {
         let Some(bytes) = read_file(file) else { continue };
         assert_eq!(recognise(&bytes), None, "{file}");
     }
+}
+
+/// How many runs of each label the detector calls stuck, at its normal thresholds, and of how many.
+/// Nothing that does not loop may be among them, and nothing that does may be missing.
+#[test]
+fn labelled_runs_are_told_apart() {
+    let labels = [
+        ("swe-agent/loop", 16, 16),
+        ("swe-agent/alternating", 2, 2),
+        ("swe-agent/repeats-scattered", 6, 6),
+        ("swe-agent/no-loop", 0, 12),
+        ("swe-agent/vendor", 0, 3),
+        // Nobody has labelled these; three of them answered with nothing, three times in a row.
+        ("mini-swe-agent", 3, 7),
+        ("openhands", 0, 5),
+    ];
+    for (label, stuck, of) in labels {
+        let mut found = (0, 0);
+        for (file, kind, _) in CAPTURED {
+            if !file.starts_with(&format!("trajectories/{label}/")) {
+                continue;
+            }
+            let Some(bytes) = read_file(file) else { return };
+            for alarm in alarms(&bytes, *kind) {
+                found = (found.0 + usize::from(alarm.is_some()), found.1 + 1);
+            }
+        }
+        println!("{label}: {} of {} are stuck", found.0, found.1);
+        assert_eq!(found, (stuck, of), "{label}");
+    }
+}
+
+/// The first signal at its threshold in each run, if there is one.
+fn alarms(bytes: &[u8], kind: Kind) -> Vec<Option<Signal>> {
+    let mut runs: Vec<(Detector, Option<Signal>)> = Vec::new();
+    kind.read(bytes, &moment(), &mut |heard: Heard<'_>| {
+        if heard == Heard::Launched {
+            runs.push((Detector::new(), None));
+        }
+        let Some((detector, alarm)) = runs.last_mut() else { return };
+        let (kind, action, result, failed) = match &heard {
+            Heard::Event(EventKind::Action(action)) => {
+                let result = action.result_signature.clone();
+                (StepKind::from(&*action.kind), action.signature.clone(), result, action.failed)
+            }
+            Heard::Said(Voice::Assistant, words) => match Chant::find(words) {
+                Some(phrase) => (StepKind::Chant, phrase, None, false),
+                None => return,
+            },
+            _ => return,
+        };
+        detector.observe(&Step {
+            kind,
+            action: action.as_bytes(),
+            result: result.as_deref().map(str::as_bytes),
+            failed,
+            active_ms: 0,
+            cost_usd: 0.0,
+            turn: Some(detector.reading().steps),
+        });
+        *alarm = alarm.or(detector.reading().kind);
+    });
+    runs.into_iter().map(|(_, alarm)| alarm).collect()
 }
 
 fn runs(bytes: &[u8], kind: Kind) -> Vec<Run> {

@@ -19,8 +19,10 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
-    /// What the agent has said since it last did anything; none while it has said nothing.
+    /// Looks for one phrase over and over; made for the first message that is long enough.
     chant: Option<Chant>,
+    /// The agent has said something in this launch.
+    spoke: bool,
 }
 
 impl Translator {
@@ -32,6 +34,7 @@ impl Translator {
             patterns: Patterns::new(policy),
             window: None,
             chant: None,
+            spoke: false,
         }
     }
 
@@ -47,7 +50,7 @@ impl Translator {
             Heard::Said(voice, words) => self.said(voice, words),
             Heard::Launched => {
                 self.patterns.begin();
-                self.chant = None;
+                self.spoke = false;
                 Vec::new()
             }
             Heard::Shown(_) | Heard::Ended(_) | Heard::At(_) => Vec::new(),
@@ -64,13 +67,17 @@ impl Translator {
         found.into_iter().map(EventKind::from).chain(chant.map(EventKind::from)).collect()
     }
 
-    /// The phrase that the agent says over and over, as a step of its own. A result mostly is what
+    /// The phrase that a message says over and over, as a step of its own. A result mostly is what
     /// was said last, once more.
     fn chanted(&mut self, voice: Voice, words: &str) -> Option<Action> {
-        if voice == Voice::Result && self.chant.is_some() {
+        let is_repeated = voice == Voice::Result && self.spoke;
+        self.spoke |= voice == Voice::Assistant;
+        if is_repeated || words.len() < Chant::SHORTEST {
             return None;
         }
-        let signature = self.chant.get_or_insert_default().follow(words)?;
+        let chant = self.chant.get_or_insert_default();
+        chant.begin();
+        let signature = chant.follow(words)?;
         Some(Action { signature, kind: "chant".to_owned(), ..Action::default() })
     }
 
@@ -78,12 +85,6 @@ impl Translator {
         match &mut event {
             EventKind::Usage(usage) if usage.cost_usd.is_none() => {
                 usage.cost_usd = self.prices.cost(usage.model.as_deref(), usage);
-            }
-            EventKind::Action(_) => {
-                // What is said from here on is about something else.
-                if let Some(chant) = &mut self.chant {
-                    chant.begin();
-                }
             }
             EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
             _ => {}

@@ -62,7 +62,7 @@ impl Claude {
     pub fn failed_attempt(&mut self, record: &Attributes, moment: &Moment) {
         let message = record.text(Key::ErrorText).unwrap_or_default();
         let status = status(record);
-        self.refused = Some(fault(status, said(message, status).unwrap_or_default(), moment))
+        self.refused = Some(fault(status, &said(message, status).unwrap_or_default(), moment))
             .filter(|fault| fault.kind.category() == ErrorCategory::Critical);
         self.attempt = Some((status, message.to_owned()));
     }
@@ -84,7 +84,7 @@ impl Claude {
         let message = said(message, status).unwrap_or_else(|| {
             format!("the API failed {} times", record.count(Key::TotalAttempts))
         });
-        fault(status, message, moment)
+        fault(status, &message, moment)
     }
 
     /// What all of an export adds.
@@ -113,9 +113,9 @@ fn said(message: &str, status: Option<u16>) -> Option<String> {
     }
 }
 
-fn fault(status: Option<u16>, message: String, moment: &Moment) -> Fault {
-    let known = status.and_then(|status| from_status(status, &message, moment));
-    known.unwrap_or_else(|| fault_of(&message, moment))
+fn fault(status: Option<u16>, message: &str, moment: &Moment) -> Fault {
+    let known = status.and_then(|status| from_status(status, message, moment));
+    known.unwrap_or_else(|| fault_of(message, moment))
 }
 
 /// The agent made room in its context.

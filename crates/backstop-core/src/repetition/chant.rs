@@ -45,6 +45,9 @@ struct Line {
 }
 
 impl Chant {
+    /// A shorter text can't say a phrase often enough.
+    pub const SHORTEST: usize = PHRASE * TIMES as usize;
+
     pub fn new() -> Self {
         Self {
             window: [0; PHRASE],
@@ -61,11 +64,7 @@ impl Chant {
 
     /// The phrase that this text says over and over, if it does.
     pub fn find(text: &str) -> Option<String> {
-        // Too short to hold it so often.
-        if text.len() < PHRASE * TIMES as usize {
-            return None;
-        }
-        Self::new().follow(text)
+        if text.len() < Self::SHORTEST { None } else { Self::new().follow(text) }
     }
 
     /// Takes in what comes next of a text, and answers with the phrase that it says over and over,
@@ -74,12 +73,12 @@ impl Chant {
         let mut found = None;
         for byte in text.bytes() {
             if self.line.follow(byte) {
-                self.begin();
+                self.restart();
             }
             let byte = if byte.is_ascii_whitespace() { b' ' } else { byte };
             if !self.line.in_code && self.takes(byte) && self.push(byte) && found.is_none() {
                 found = Some(self.phrase());
-                self.begin();
+                self.restart();
             }
         }
         found
@@ -87,8 +86,14 @@ impl Chant {
 
     /// Another text begins: what was said before has nothing to do with it.
     pub fn begin(&mut self) {
+        self.line = Line { is_new: true, ..Line::default() };
+        self.latest = (b'\n', 0);
+        self.restart();
+    }
+
+    /// What was said until now counts no more: no phrase from before is near enough.
+    fn restart(&mut self) {
         self.filled = 0;
-        // No phrase from before is near enough.
         self.position += REACH + 1;
     }
 
@@ -260,6 +265,14 @@ mod tests {
     fn the_phrase_is_told() {
         let phrase = Chant::find(&SENTENCE.repeat(12)).unwrap();
         assert!(SENTENCE.repeat(2).contains(&phrase), "{phrase}");
+    }
+
+    #[test]
+    fn a_code_block_ends_with_its_text() {
+        let mut chant = Chant::new();
+        assert_eq!(chant.follow("```\nlet open = true;\n"), None);
+        chant.begin();
+        assert!(chant.follow(&SENTENCE.repeat(20)).is_some());
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Adapter for Codex {
             Record::Json(bytes) if !self.prints_text => {
                 let Some(value) = parse(bytes) else { return };
                 if is_record(&value) {
-                    self.launch.is_structured();
+                    self.launch.took_record();
                     self.value(&value, moment, listener);
                 } else {
                     self.launch.plain_json(bytes, listener);

@@ -27,7 +27,7 @@ impl Adapter for Cursor {
         let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
             return self.launch.plain_json(bytes, listener);
         };
-        self.launch.is_structured();
+        self.launch.took_record();
         if kind != "system" {
             self.launch.touch(listener);
         }

@@ -37,13 +37,13 @@ impl Adapter for Gemini {
         }
         let kind = text(&value, "type").filter(|kind| stream::KINDS.contains(kind));
         if session::is_part(&value) {
-            self.launch.is_structured();
+            self.launch.took_record();
             self.session(&value, moment, listener);
         } else if let Some(kind) = kind {
-            self.launch.is_structured();
+            self.launch.took_record();
             self.stream(kind, &value, moment, listener);
         } else if report::is_report(&value) {
-            self.launch.is_structured();
+            self.launch.took_record();
             self.report(&value, moment, listener);
         } else {
             self.launch.plain_json(bytes, listener);

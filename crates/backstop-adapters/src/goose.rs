@@ -35,7 +35,7 @@ impl Adapter for Goose {
         if !is_record {
             return self.launch.plain_json(bytes, listener);
         }
-        self.launch.is_structured();
+        self.launch.took_record();
         self.launch.touch(listener);
         match text(&value, "type") {
             Some("message") => {

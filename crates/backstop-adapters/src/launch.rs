@@ -81,7 +81,7 @@ impl Launch {
     }
 
     /// A record of the agent's came: its answer is not in plain words.
-    pub fn is_structured(&mut self) {
+    pub fn took_record(&mut self) {
         self.is_structured = true;
         self.plain.clear();
     }
@@ -166,11 +166,6 @@ impl Launch {
     pub fn cut_off_by(&mut self, fault: Fault, listener: &mut dyn Listener) {
         self.cut_off = true;
         self.failed(fault, listener);
-    }
-
-    /// Whether the agent has done or said nothing yet.
-    pub fn is_idle(&self) -> bool {
-        !self.spoke && !self.calls.any()
     }
 
     pub fn has_failed(&self) -> bool {

@@ -40,7 +40,7 @@ impl Adapter for OpenCode {
         let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
             return self.launch.plain_json(bytes, listener);
         };
-        self.launch.is_structured();
+        self.launch.took_record();
         let at = value.get("timestamp").and_then(time);
         if let Some(at) = at {
             listener.hear(Heard::At(at));

@@ -30,7 +30,7 @@ impl Adapter for Pi {
         let Some(kind) = text(&value, "type") else {
             return self.launch.plain_json(bytes, listener);
         };
-        self.launch.is_structured();
+        self.launch.took_record();
         if kind != "session" {
             self.launch.touch(listener);
         }

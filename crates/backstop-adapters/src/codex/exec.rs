@@ -7,7 +7,7 @@ use super::{Codex, tokens};
 use crate::calls::{Call, Returned};
 use crate::fields::{text, text_at, words};
 use crate::launch::fault_of;
-use crate::{FaultKind, Heard, Listener, Moment, Outcome, Shown};
+use crate::{Heard, Listener, Moment, Outcome, Shown};
 
 impl Codex {
     pub(super) fn exec(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
@@ -37,7 +37,7 @@ impl Codex {
             }
             "turn.failed" => {
                 let message = text_at(value, "/error/message").unwrap_or("the turn failed");
-                self.failed(message, moment, listener);
+                self.launch.failed(fault_of(message, moment), listener);
                 self.launch.ended(Outcome::Failed, listener);
             }
             "error" => {
@@ -45,20 +45,11 @@ impl Codex {
                 if is_retry(message) {
                     listener.hear(Heard::Shown(Shown::Notice(message)));
                 } else {
-                    self.failed(message, moment, listener);
+                    self.launch.failed(fault_of(message, moment), listener);
                 }
             }
             _ => {}
         }
-    }
-
-    fn failed(&mut self, message: &str, moment: &Moment, listener: &mut dyn Listener) {
-        let mut fault = fault_of(message, moment);
-        // A budget that allows nothing at all will allow no more to the next launch.
-        if fault.kind == FaultKind::BudgetLimit && self.launch.is_idle() {
-            fault.kind = FaultKind::SpendCap;
-        }
-        self.launch.failed(fault, listener);
     }
 
     fn item_started(&mut self, value: &Value, listener: &mut dyn Listener) {

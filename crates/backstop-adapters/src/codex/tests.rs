@@ -231,21 +231,3 @@ fn the_standard_error_explains_a_failure_that_nothing_else_does() {
     codex.finish(FAILED, &moment(), &mut listener);
     assert_eq!(told, [crate::FaultKind::Authentication]);
 }
-
-#[test]
-fn a_budget_that_allows_nothing_is_no_cap_of_one_launch() {
-    let begun = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n";
-    let failed =
-        r#"{"type":"turn.failed","error":{"message":"shared rollout token budget exhausted"}}"#;
-    let words =
-        r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"I look."}}"#;
-    let message = "shared rollout token budget exhausted";
-    assert_eq!(
-        codex(&format!("{begun}{failed}")),
-        [format!("fault SpendCap: {message}"), "ended Failed".to_owned()]
-    );
-    assert_eq!(
-        codex(&format!("{begun}{words}\n{failed}"))[1],
-        format!("fault BudgetLimit: {message}")
-    );
-}

@@ -19,8 +19,6 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
-    /// Looks for one phrase over and over; made for the first message that is long enough.
-    chant: Option<Chant>,
     /// The agent has said something in this launch.
     spoke: bool,
 }
@@ -33,7 +31,6 @@ impl Translator {
             words: settings.errors.clone(),
             patterns: Patterns::new(policy),
             window: None,
-            chant: None,
             spoke: false,
         }
     }
@@ -72,12 +69,7 @@ impl Translator {
     fn chanted(&mut self, voice: Voice, words: &str) -> Option<Action> {
         let is_repeated = voice == Voice::Result && self.spoke;
         self.spoke |= voice == Voice::Assistant;
-        if is_repeated || words.len() < Chant::SHORTEST {
-            return None;
-        }
-        let chant = self.chant.get_or_insert_default();
-        chant.begin();
-        let signature = chant.follow(words)?;
+        let signature = if is_repeated { None } else { Chant::find(words) }?;
         Some(Action { signature, kind: "chant".to_owned(), ..Action::default() })
     }
 

@@ -440,7 +440,10 @@ impl Adapter for Claude {
                     .map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
                 match self.json(&text, moment, listener) {
                     Reading::Record => self.words.clear(),
-                    Reading::Foreign if !self.launch.begun => self.words.push(&text),
+                    Reading::Foreign if !self.launch.begun => {
+                        self.words.push(&text);
+                        listener.hear(Heard::Shown(Shown::Text(&text)));
+                    }
                     Reading::Foreign | Reading::Unreadable => {}
                 }
             }

@@ -407,10 +407,15 @@ impl Claude {
         listener: &mut dyn Listener,
     ) -> Outcome {
         let failed = exit.is_some_and(|exit| !exit.succeeded());
-        // A failure is all that is printed, or at least the last of it. An agent that exits as if
-        // all were well has said nothing else.
-        let suspect = if failed { self.words.last_line() } else { self.words.only_line() };
-        if let Some(fault) = suspect.and_then(|line| own::message(line, moment)) {
+        // A failure is all that is printed, with a hint below it at most, or the last of it. An
+        // agent that exits as if all were well has said nothing else.
+        let suspects = if failed {
+            [self.words.last_line(), self.words.first_of_few()]
+        } else {
+            [self.words.only_line(), None]
+        };
+        let fault = suspects.into_iter().flatten().find_map(|line| own::message(line, moment));
+        if let Some(fault) = fault {
             self.failing.tell(fault, listener);
             return Outcome::Failed;
         }

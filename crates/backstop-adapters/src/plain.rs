@@ -30,6 +30,13 @@ impl Words {
         Some(self.text()).filter(|text| !text.is_empty() && !text.contains('\n'))
     }
 
+    /// The first line, if hardly any follows.
+    pub fn first_of_few(&self) -> Option<&str> {
+        let mut lines = self.text().lines();
+        let first = lines.next()?.trim();
+        (lines.count() < FEW).then_some(first)
+    }
+
     pub fn last_line(&self) -> Option<&str> {
         self.text().lines().next_back().map(str::trim)
     }
@@ -37,3 +44,4 @@ impl Words {
 
 /// What an agent says last counts most.
 const KEPT: usize = 1024 * 1024;
+const FEW: usize = 3;

@@ -394,6 +394,12 @@ fn a_transcript_ends_with_its_last_message(#[case] stop: &str, #[case] outcome: 
     Outcome::Failed,
     None
 )]
+#[case::with_a_hint(
+    "API Error: 529 Overloaded\n\nSee the status page.",
+    Some(1),
+    Outcome::Failed,
+    Some(FaultKind::Overloaded)
+)]
 #[case::quoted_limit(
     "5-hour limit reached ∙ resets 12am\nis what the file says.",
     Some(0),

@@ -36,10 +36,8 @@ impl State {
             }),
             Signal::ContentChant => {
                 let phrase = memory.chant.as_str();
-                told(signal, &counts.chants, &memory.chant, |times, steps| {
-                    format!(
-                        "the agent said `{phrase}` over and over, in an answer {times} ({steps})"
-                    )
+                told(signal, &counts.chants, &memory.chant, |_, steps| {
+                    format!("the agent said `{phrase}` over and over ({steps})")
                 })
             }
             Signal::CompactionLoop => {

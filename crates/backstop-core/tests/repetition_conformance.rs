@@ -525,6 +525,7 @@ mod evidence {
         let known = ["a", "b", "c", "d", "a", "c", "b", "d", "c"];
         let table = [
             (Run::new(), "nothing repeats"),
+            (Run::new().chant("again"), "the agent said `again` over and over (step 1)"),
             (
                 Run::new().times(5, |run, index| run.act("scroll", word(index))),
                 "`scroll` was done 5 times in a row (steps 1–5)",

@@ -112,7 +112,7 @@ mod tests {
                 thought: thought.to_owned(),
                 action: action.to_owned(),
                 result: Some(result.to_owned()),
-                at: None,
+                ..Step::default()
             }
         };
         text.split(' ').map(step).collect()

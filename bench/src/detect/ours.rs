@@ -41,7 +41,7 @@ fn detector(name: &'static str, fields: &str, pace: Option<Duration>) -> anyhow:
                 signature: step.action.clone(),
                 kind: step.kind.clone(),
                 result_signature: step.result.clone(),
-                ..Action::default()
+                failed: step.failed,
             });
             event.at = at;
             engine.handle_event(&event, Timestamp::default());

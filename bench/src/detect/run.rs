@@ -2,6 +2,7 @@
 
 use backstop_adapters::{Heard, Moment, Voice, trajectory};
 use backstop_core::event::{EventKind, UsageBasis};
+use backstop_core::repetition::Chant;
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -20,6 +21,8 @@ pub struct Step {
     pub thought: String,
     pub action: String,
     pub result: Option<String>,
+    /// The trajectory says that it did not work.
+    pub failed: bool,
     pub at: Option<Timestamp>,
 }
 
@@ -38,12 +41,21 @@ impl Run {
             let Some(run) = runs.last_mut() else { return };
             match heard {
                 Heard::At(told) => at = Some(told),
-                Heard::Said(Voice::Assistant, text) => thought = text.to_owned(),
+                Heard::Said(Voice::Assistant, text) => {
+                    thought = text.to_owned();
+                    run.steps.extend(Chant::find(text).map(|action| Step {
+                        kind: "chant".to_owned(),
+                        action,
+                        at,
+                        ..Step::default()
+                    }));
+                }
                 Heard::Event(EventKind::Action(action)) => run.steps.push(Step {
                     kind: action.kind,
                     thought: std::mem::take(&mut thought),
                     action: action.signature,
                     result: action.result_signature,
+                    failed: action.failed,
                     at,
                 }),
                 Heard::Event(EventKind::Usage(usage)) if usage.basis == Some(UsageBasis::Final) => {
@@ -69,11 +81,14 @@ impl Step {
     }
 
     pub fn is_action(&self) -> bool {
-        !matches!(self.kind.as_str(), "message" | "empty" | "compaction" | "user")
+        !matches!(self.kind.as_str(), "message" | "empty" | "chant" | "compaction" | "user")
     }
 
-    /// Whether its result reads like a failure. Most trajectories do not say.
+    /// Whether it failed, or its result reads like a failure: most trajectories do not say.
     pub fn looks_failed(&self) -> bool {
+        if self.failed {
+            return true;
+        }
         let result = self.result.as_deref().unwrap_or_default().to_lowercase();
         let mut first_lines = result.lines().filter(|line| !line.trim().is_empty()).take(2);
         first_lines.any(|line| FAILURES.iter().any(|words| line.contains(words)))

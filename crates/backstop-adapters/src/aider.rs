@@ -29,7 +29,8 @@ pub struct Aider {
     unfinished: Option<String>,
     /// An error that aider may still try to overcome.
     pending: Option<Fault>,
-    retrying: bool,
+    /// The error because of which it tries again. It stands if nothing comes of that.
+    retried: Option<Fault>,
     /// The model's words so far.
     words: String,
     /// Own lines are quoted, so the rest is the model's.
@@ -60,11 +61,11 @@ impl Adapter for Aider {
         listener: &mut dyn Listener,
     ) -> Outcome {
         self.settle(listener);
-        self.give_up(listener);
+        self.end_attempts(listener);
         if !self.launch.has_failed() {
             self.launch.result(None, listener);
         }
-        self.launch.finish(exit, self.silent_outcome(), listener)
+        self.launch.finish(exit, Outcome::Succeeded, listener)
     }
 }
 
@@ -115,10 +116,9 @@ impl Aider {
         if let Some(fault) = fault::of_line(line, moment) {
             self.give_up(listener);
             self.pending = Some(fault);
-            self.retrying = false;
+            self.retried = None;
         } else if line.starts_with("Retrying in ") {
-            self.pending = None;
-            self.retrying = true;
+            self.retried = self.pending.take().or(self.retried.take());
             listener.hear(Heard::Shown(Shown::Notice(line)));
         } else if let Some(context) = CONTEXT.captures(line) {
             let figure =
@@ -150,17 +150,12 @@ impl Aider {
 
     fn begin(&mut self, listener: &mut dyn Listener) {
         self.settle(listener);
-        self.give_up(listener);
-        self.launch.begin(None, self.silent_outcome(), listener);
+        self.end_attempts(listener);
+        // aider says nothing at its end.
+        self.launch.begin(None, Outcome::Succeeded, listener);
         self.cost = SessionCost::default();
-        self.retrying = false;
         self.muted = false;
         self.words.clear();
-    }
-
-    /// aider says nothing at its end. While it tried again it can't have come to one.
-    fn silent_outcome(&self) -> Outcome {
-        if self.retrying { Outcome::CutOff } else { Outcome::Succeeded }
     }
 
     fn gather(&mut self, line: &str) {
@@ -182,7 +177,7 @@ impl Aider {
         self.launch.touch(listener);
         self.give_up(listener);
         self.launch.goes_on();
-        self.retrying = false;
+        self.retried = None;
         self.muted = false;
         let words = std::mem::take(&mut self.words);
         self.launch.said(words.trim(), listener);
@@ -195,6 +190,16 @@ impl Aider {
         };
         let cost = report.cost.map(|cost| self.cost.add(cost));
         self.launch.used(tokens, cost, listener);
+    }
+
+    /// The launch has ended. While it tried again it can't have come to an end of its own, and why
+    /// it had to is why it got no further.
+    fn end_attempts(&mut self, listener: &mut dyn Listener) {
+        self.give_up(listener);
+        if let Some(fault) = self.retried.take() {
+            self.launch.touch(listener);
+            self.launch.cut_off_by(fault, listener);
+        }
     }
 
     /// No further attempt follows, so the error stands.

@@ -12,6 +12,8 @@ use crate::{Heard, Listener, Shown, excerpt};
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     open: VecDeque<(String, Call)>,
+    /// A call was made.
+    made: bool,
 }
 
 /// One call of a tool.
@@ -38,6 +40,7 @@ impl Calls {
         if self.open.iter().any(|(open, _)| open == id) {
             return;
         }
+        self.made = true;
         listener.hear(Heard::Shown(Shown::Call { tool: &call.tool, what: &call.what }));
         if self.open.len() == MOST_OPEN
             && let Some((_, oldest)) = self.open.pop_front()
@@ -60,6 +63,11 @@ impl Calls {
         for (_, call) in self.open.drain(..) {
             call.tell(None, false, listener);
         }
+    }
+
+    /// Whether any call was made.
+    pub fn any(&self) -> bool {
+        self.made
     }
 
     pub fn is_empty(&self) -> bool {

@@ -2,27 +2,31 @@
 
 pub(crate) mod arguments;
 mod calls;
+mod denied;
 mod failing;
 mod meter;
-mod plain;
+mod own;
 mod quota;
 mod speaking;
+mod streaming;
 mod wire;
 
 use std::borrow::Cow;
 
-use backstop_core::event::Action;
+use backstop_core::event::{Action, Worker, WorkerStatus};
 
 use crate::fault::{from_category, from_status, recognise};
+use crate::plain::Words;
 use crate::repair::repaired;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
 use calls::Calls;
+use denied::Denied;
 use failing::Failing;
 use meter::Meter;
-use plain::Words;
 use speaking::Speaking;
+use streaming::Streaming;
 use wire::{Line, Message, StreamEvent};
 
 /// Reads what Claude Code writes in any of its formats; which one it is shows as it comes.
@@ -35,8 +39,7 @@ pub struct Claude {
     speaking: Speaking,
     /// It is a transcript as others export it.
     exported: bool,
-    /// The message that streams at the moment.
-    streaming: String,
+    streaming: Streaming,
     /// Lines that are no record, as long as there was none.
     words: Words,
     /// The end of the standard error.
@@ -182,6 +185,7 @@ impl Claude {
     fn end_launch(&mut self, listener: &mut dyn Listener) {
         self.speaking.end_turn(listener);
         self.calls.finish(listener);
+        self.calls.denied = Denied::default();
         if self.launch.outcome != Some(Outcome::Succeeded) || self.launch.works_on {
             self.failing.give_up(listener);
         }
@@ -225,6 +229,8 @@ impl Claude {
                     }
                     self.calls.call(&message.id, block, listener);
                 }
+                "text" | "thinking" | "redacted_thinking" => {}
+                _ if main_loop => self.speaking.hold(),
                 _ => {}
             }
         }
@@ -283,20 +289,33 @@ impl Claude {
     }
 
     fn result(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        self.speaking.end_turn(listener);
+        self.speaking.complete_turn(listener);
         self.calls.finish(listener);
+        let was_idle = self.meter.is_idle();
         let session = std::mem::take(&mut self.launch.session);
         self.meter.result(line, &session, listener);
         self.launch.session = session;
         // Samples of the oldest versions leave the subtype out.
         let subtype_is_fine = matches!(&*line.subtype, "success" | "");
+        let denied = std::mem::take(&mut self.calls.denied);
         let outcome = if subtype_is_fine && !line.is_error.0 {
             self.failing.went_on(listener);
             self.failing.succeed();
             self.speaking.conclude(&line.result, listener);
+            blocked(&denied, line, listener);
             Outcome::Succeeded
         } else {
-            self.failing.tell(failure(line, moment), listener);
+            let mut fault = failure(line, moment);
+            // A budget that allows nothing at all will allow no more to the next launch.
+            let refused = was_idle && line.total_cost_usd.amount() == Some(0.0);
+            if fault.kind == FaultKind::BudgetLimit && refused {
+                fault.kind = FaultKind::SpendCap;
+            }
+            // With others it was not for want of permission that it ended.
+            if matches!(fault.kind, FaultKind::Other | FaultKind::TurnLimit) {
+                blocked(&denied, line, listener);
+            }
+            self.failing.tell(fault, listener);
             self.speaking.forget();
             Outcome::Failed
         };
@@ -343,17 +362,17 @@ impl Claude {
         let main_loop = self.is_main_loop(line);
         match (&**kind, &message.0) {
             ("message_start", Some(message)) => {
-                self.streaming = message.id.to_string();
+                self.streaming.begin(&line.parent_tool_use_id, &message.id);
                 if let Some(counts) = message.usage.0 {
                     self.meter.message(&message.id, &message.model, main_loop, counts, listener);
                 }
             }
             ("message_delta", _) => {
                 // Without its beginning nobody knows which message grows.
-                if let Some(counts) = usage.0.filter(|_| !self.streaming.is_empty()) {
-                    let id = std::mem::take(&mut self.streaming);
-                    self.meter.message(&id, "", main_loop, counts, listener);
-                    self.streaming = id;
+                if let (Some(counts), Some(id)) =
+                    (usage.0, self.streaming.of(&line.parent_tool_use_id))
+                {
+                    self.meter.message(id, "", main_loop, counts, listener);
                 }
             }
             _ => {}
@@ -388,8 +407,15 @@ impl Claude {
         listener: &mut dyn Listener,
     ) -> Outcome {
         let failed = exit.is_some_and(|exit| !exit.succeeded());
-        let suspect = if failed { Some(self.words.text()) } else { self.words.only_line() };
-        if let Some(fault) = suspect.and_then(|text| recognise(text, moment)) {
+        // A failure is all that is printed, with a hint below it at most, or the last of it. An
+        // agent that exits as if all were well has said nothing else.
+        let suspects = if failed {
+            [self.words.last_line(), self.words.first_of_few()]
+        } else {
+            [self.words.only_line(), None]
+        };
+        let fault = suspects.into_iter().flatten().find_map(|line| own::message(line, moment));
+        if let Some(fault) = fault {
             self.failing.tell(fault, listener);
             return Outcome::Failed;
         }
@@ -419,7 +445,10 @@ impl Adapter for Claude {
                     .map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
                 match self.json(&text, moment, listener) {
                     Reading::Record => self.words.clear(),
-                    Reading::Foreign if !self.launch.begun => self.words.push(&text),
+                    Reading::Foreign if !self.launch.begun => {
+                        self.words.push(&text);
+                        listener.hear(Heard::Shown(Shown::Text(&text)));
+                    }
                     Reading::Foreign | Reading::Unreadable => {}
                 }
             }
@@ -473,19 +502,18 @@ fn is_result(line: &Line<'_>) -> bool {
 /// Why a result is none.
 fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
-    let (mut message, other) = (line.result.to_string(), errors.join("\n"));
+    let errors = errors.join("\n");
+    let is_text = |text: &&str| !text.trim().is_empty();
     // With these, the result is at best what the agent said before it failed.
-    let errors_first = line.subtype.starts_with("error_") && !other.trim().is_empty();
-    if errors_first || message.trim().is_empty() {
-        message = other;
-    }
+    let cut_short = line.subtype.starts_with("error_");
+    let result = Some(&*line.result).filter(|_| !cut_short).filter(is_text);
     // Amp says it in a field of its own.
-    let own = [&line.error.message, &line.error.category, &line.subtype];
-    if message.trim().is_empty()
-        && let Some(told) = own.into_iter().find(|text| !text.trim().is_empty())
-    {
-        message = told.to_string();
-    }
+    let own = [&*line.error.message, &*line.error.category].into_iter().find(is_text);
+    let message = result
+        .or(Some(&*errors).filter(is_text))
+        .or(own)
+        .or(Some(&*line.subtype).filter(is_text))
+        .unwrap_or("the launch failed");
     let by_cap = match (&*line.subtype, &*line.terminal_reason) {
         ("error_max_turns", _) | (_, "max_turns") => Some(FaultKind::TurnLimit),
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => Some(FaultKind::BudgetLimit),
@@ -495,10 +523,12 @@ fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     if let Some(kind) = by_cap {
         return Fault::new(kind, message);
     }
-    let status = line.api_status.status();
-    status
-        .and_then(|status| from_status(status, &message, moment))
-        .or_else(|| recognise(&message, moment))
+    let by_status = line.api_status.status().and_then(|it| from_status(it, message, moment));
+    by_status
+        .or_else(|| match result.or(own) {
+            Some(said) => recognise(said, moment),
+            None => own::of_errors(&errors, moment),
+        })
         .unwrap_or_else(|| {
             let kind = match &*line.terminal_reason {
                 "api_error" | "model_error" => FaultKind::Server,
@@ -506,8 +536,16 @@ fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
                 "rapid_refill_breaker" => FaultKind::ContextFull,
                 _ => FaultKind::Other,
             };
-            Fault::new(kind, crate::excerpt(&message))
+            Fault::new(kind, crate::excerpt(message))
         })
+}
+
+/// Tells that a person is needed, where one is.
+fn blocked(denied: &Denied, line: &Line<'_>, listener: &mut dyn Listener) {
+    let Some(needed) = denied.needs(line) else { return };
+    listener.hear(Heard::Shown(Shown::Error(&needed)));
+    let status = WorkerStatus::Blocked;
+    listener.hear(Heard::Event(Worker { status, detail: Some(needed), retry_at: None }.into()));
 }
 
 fn action(kind: &str, signature: &str) -> Action {

@@ -8,13 +8,14 @@ mod text;
 
 use serde_json::Value;
 
-use crate::fields::{count, parse};
+use crate::fields::{count, parse, text};
 use crate::launch::Launch;
 use crate::totals::{Tokens, Totals};
 use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
 use text::Transcript;
 
-/// Reads what Codex prints or keeps.
+/// Reads what Codex prints or keeps: its stream, its session files, its text with a banner, or, where
+/// everything else goes to the standard error, the bare answer.
 #[derive(Debug, Default)]
 pub struct Codex {
     launch: Launch,
@@ -33,8 +34,12 @@ impl Adapter for Codex {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
             Record::Json(bytes) if !self.prints_text => {
-                if let Some(value) = parse(bytes) {
+                let Some(value) = parse(bytes) else { return };
+                if is_record(&value) {
+                    self.launch.took_record();
                     self.value(&value, moment, listener);
+                } else {
+                    self.launch.plain_json(bytes, listener);
                 }
             }
             Record::Json(bytes) => {
@@ -45,6 +50,10 @@ impl Adapter for Codex {
             }
             Record::Text(line) if !self.has_turns => {
                 self.prints_text |= text::is_banner(line);
+                if !self.prints_text {
+                    // Newer builds tell all else on the standard error.
+                    self.launch.plain_line(line, listener);
+                }
                 self.transcript.line(line, &mut self.launch, moment, listener);
             }
             Record::Text(_) => {}
@@ -111,6 +120,13 @@ impl Codex {
             self.exec(value, moment, listener);
         }
     }
+}
+
+/// Whether it is Codex that says this, and not the JSON that it was asked for.
+fn is_record(value: &Value) -> bool {
+    let kinds = ["thread.", "turn.", "item.", "error"];
+    value.get("payload").is_some()
+        || text(value, "type").is_some_and(|kind| kinds.iter().any(|start| kind.starts_with(start)))
 }
 
 /// The tokens of a usage object. Cached input is part of the input there, and written cache too.

@@ -1,4 +1,4 @@
-//! Cursor's agent: `cursor-agent -p --output-format json` and `stream-json`.
+//! Cursor's agent: `cursor-agent -p --output-format json` and `stream-json`, and its bare answer.
 //!
 //! Written from its documentation: it gives no tokens and no cost, and after a failure no record at
 //! all, only words on the standard error. Recent builds may add figures, which are read if they come.
@@ -19,9 +19,15 @@ pub struct Cursor {
 
 impl Adapter for Cursor {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let Record::Json(bytes) = record else { return };
+        let bytes = match record {
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => return self.launch.plain_line(line, listener),
+        };
         let Some(value) = parse(bytes) else { return };
-        let Some(kind) = text(&value, "type") else { return };
+        let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
+            return self.launch.plain_json(bytes, listener);
+        };
+        self.launch.took_record();
         if kind != "system" {
             self.launch.touch(listener);
         }
@@ -95,6 +101,9 @@ impl Cursor {
         }
     }
 }
+
+/// The types of records.
+const KINDS: [&str; 6] = ["system", "user", "assistant", "thinking", "tool_call", "result"];
 
 #[cfg(test)]
 mod tests;

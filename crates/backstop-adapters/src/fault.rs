@@ -127,12 +127,22 @@ impl Fault {
 /// the agent's own words quote such texts all the time.
 pub fn recognise(text: &str, moment: &Moment) -> Option<Fault> {
     let unwrapped = Unwrapped::new(text);
-    let kind = table::kind_of(&unwrapped.clues)
-        .or_else(|| unwrapped.status.and_then(category::kind_of_status))?;
+    let kind = unwrapped.kind(unwrapped.status)?;
     Some(unwrapped.into_fault(kind, moment))
 }
 
 impl Unwrapped<'_> {
+    /// What the words and the status tell together. Words say it more precisely (providers send the
+    /// same status for a spent minute and an unpaid bill), but for the two that they use for
+    /// anything: whose fault it was.
+    fn kind(&self, status: Option<u16>) -> Option<FaultKind> {
+        let by_status = status.and_then(category::kind_of_status);
+        match table::kind_of(&self.clues) {
+            Some(FaultKind::InvalidRequest | FaultKind::Server) if by_status.is_some() => by_status,
+            by_words => by_words.or(by_status),
+        }
+    }
+
     fn into_fault(self, kind: FaultKind, moment: &Moment) -> Fault {
         // The end of a context, say, is not a matter of time, whatever figures its message holds.
         let waits = kind.category() == ErrorCategory::Transient || kind == FaultKind::SpendCap;

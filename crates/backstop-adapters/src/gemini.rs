@@ -1,4 +1,4 @@
-//! Gemini CLI: `--output-format json` and `stream-json`, and its session files.
+//! Gemini CLI: `--output-format json` and `stream-json`, its session files, and its bare answer.
 
 mod exit;
 mod report;
@@ -27,17 +27,26 @@ pub struct Gemini {
 
 impl Adapter for Gemini {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let Record::Json(bytes) = record else { return };
+        let bytes = match record {
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => return self.launch.plain_line(line, listener),
+        };
         let Some(value) = parse(bytes) else { return };
         if let Some(at) = value.get("timestamp").and_then(time) {
             listener.hear(Heard::At(at));
         }
+        let kind = text(&value, "type").filter(|kind| stream::KINDS.contains(kind));
         if session::is_part(&value) {
+            self.launch.took_record();
             self.session(&value, moment, listener);
-        } else if let Some(kind) = text(&value, "type") {
+        } else if let Some(kind) = kind {
+            self.launch.took_record();
             self.stream(kind, &value, moment, listener);
         } else if report::is_report(&value) {
+            self.launch.took_record();
             self.report(&value, moment, listener);
+        } else {
+            self.launch.plain_json(bytes, listener);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Goose: `goose run --output-format json` and `stream-json`.
+//! Goose: `goose run --output-format json` and `stream-json`, and its text for people.
 //!
 //! Written from its source. It tells the sum of all tokens and no kinds, and no cost.
 
@@ -17,12 +17,25 @@ pub struct Goose {
     total: Total,
     /// The message that comes in parts, and its name.
     message: (String, String),
+    /// In the text for people, the lines are about the session or a call, until an empty one.
+    in_block: bool,
 }
 
 impl Adapter for Goose {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let Record::Json(bytes) = record else { return };
+        let bytes = match record {
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => return self.plain_line(line, listener),
+        };
         let Some(value) = parse(bytes) else { return };
+        let is_record = match text(&value, "type") {
+            Some(kind) => KINDS.contains(&kind),
+            None => value.get("messages").is_some(),
+        };
+        if !is_record {
+            return self.launch.plain_json(bytes, listener);
+        }
+        self.launch.took_record();
         self.launch.touch(listener);
         match text(&value, "type") {
             Some("message") => {
@@ -59,6 +72,18 @@ impl Adapter for Goose {
 }
 
 impl Goose {
+    /// A line of the text for people. Only what comes after the last call is the answer.
+    fn plain_line(&mut self, line: &str, listener: &mut dyn Listener) {
+        if line.starts_with("starting session |") || is_heading(line) {
+            self.launch.forget_plain();
+            self.in_block = true;
+        } else if self.in_block {
+            self.in_block = !line.trim().is_empty();
+        } else {
+            self.launch.plain_line(line, listener);
+        }
+    }
+
     /// The one object of `json`.
     fn report(&mut self, value: &Value, listener: &mut dyn Listener) {
         let Some(messages) = value.get("messages").and_then(Value::as_array) else { return };
@@ -82,6 +107,7 @@ impl Goose {
         self.launch.used(added, None, listener);
         let failed = self.launch.has_failed() || matches!(status, Some("error" | "failed"));
         if !failed {
+            self.launch.tell_step(listener);
             self.launch.result(None, listener);
         }
         let outcome = if failed { Outcome::Failed } else { Outcome::Succeeded };
@@ -132,6 +158,14 @@ impl Goose {
         self.launch.said(&message, listener);
     }
 }
+
+/// Whether the text for people tells a call here: `─── shell | developer ───`.
+fn is_heading(line: &str) -> bool {
+    line.starts_with("───") && line.contains(" | ")
+}
+
+/// The types of records.
+const KINDS: [&str; 4] = ["message", "notification", "error", "complete"];
 
 const LONGEST_MESSAGE: usize = 1024 * 1024;
 

@@ -17,6 +17,7 @@ pub use words::{markers, matches};
 use std::fmt;
 
 use backstop_core::event::{Action, EventKind};
+use backstop_core::repetition::Chant;
 use serde_json::Value;
 
 use crate::fault::{from_category, recognise};
@@ -215,7 +216,7 @@ impl HookInput {
             HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
                 call::action(self, agent).into_iter().map(EventKind::from).collect()
             }
-            HookEvent::Stop => self.said("message", self.last_message()),
+            HookEvent::Stop => self.answered(),
             HookEvent::PreCompact => self.said("compaction", "compaction"),
             HookEvent::StopFailure => vec![self.fault(moment).event()],
             _ => Vec::new(),
@@ -232,6 +233,21 @@ impl HookInput {
             (Some(fault), _) => fault,
             (None, kind) => Fault::new(kind.unwrap_or(FaultKind::Other), excerpt(message)),
         }
+    }
+
+    /// What the agent says at the end of a turn: a message, or nothing at all.
+    fn answered(&self) -> Vec<EventKind> {
+        let words = self.last_message();
+        let is_told = self.fields.get("last_assistant_message").is_some_and(Value::is_string);
+        if is_told && words.trim().is_empty() {
+            return vec![Action { kind: "empty".to_owned(), ..Action::default() }.into()];
+        }
+        let mut events = self.said("message", words);
+        if let Some(signature) = Chant::find(words) {
+            let kind = "chant".to_owned();
+            events.push(Action { signature, kind, ..Action::default() }.into());
+        }
+        events
     }
 
     fn said(&self, kind: &str, words: &str) -> Vec<EventKind> {

@@ -1,12 +1,13 @@
 //! What every adapter keeps of the launch that it reads.
 
-use backstop_core::event::Usage;
+use backstop_core::event::{Action, Usage};
 
 use crate::calls::Calls;
 use crate::fault::recognise;
 use crate::fields::is_nothing;
+use crate::plain::Words;
 use crate::totals::Tokens;
-use crate::{Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Shown, Voice};
+use crate::{Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Shown, Voice, excerpt};
 
 /// One launch of an agent, as far as it has told.
 #[derive(Debug, Default)]
@@ -19,10 +20,18 @@ pub(crate) struct Launch {
     outcome: Option<Outcome>,
     /// The agent's latest message.
     words: String,
+    /// It has said something.
+    spoke: bool,
     /// The message of the latest fault: agents like to tell one twice.
     fault: Option<String>,
+    /// It was cut off on the way, by the latest fault.
+    cut_off: bool,
     /// What the standard error gives as the cause, should nothing else.
     suspicion: Option<Fault>,
+    /// The answer in plain words, as long as nothing else came.
+    plain: Words,
+    /// It prints records, so words between them are somebody else's.
+    is_structured: bool,
 }
 
 impl Launch {
@@ -40,7 +49,11 @@ impl Launch {
             if self.begun && self.outcome.is_none() {
                 listener.hear(Heard::Ended(self.outcome_or(silent)));
             }
-            *self = Self { session: session.map(str::to_owned), ..Self::default() };
+            *self = Self {
+                session: session.map(str::to_owned),
+                is_structured: true,
+                ..Self::default()
+            };
             self.touch(listener);
         }
         another
@@ -67,16 +80,47 @@ impl Launch {
         }
     }
 
+    /// A record of the agent's came: its answer is not in plain words.
+    pub fn took_record(&mut self) {
+        self.is_structured = true;
+        self.plain.clear();
+    }
+
+    /// A line that is no record. Without any, what the agent prints is its answer.
+    pub fn plain_line(&mut self, line: &str, listener: &mut dyn Listener) {
+        // The beginning of a record that was cut off is nobody's words.
+        if !self.is_structured && !line.trim_start().starts_with("{\"") {
+            self.plain.push(line);
+            listener.hear(Heard::Shown(Shown::Text(line)));
+        }
+    }
+
+    /// JSON that is no record: an agent may answer in JSON.
+    pub fn plain_json(&mut self, bytes: &[u8], listener: &mut dyn Listener) {
+        if !self.is_structured {
+            let text = String::from_utf8_lossy(bytes);
+            self.plain.push(&text);
+            listener.hear(Heard::Shown(Shown::Text(&text)));
+        }
+    }
+
+    /// What was said until now were no words of the answer.
+    pub fn forget_plain(&mut self) {
+        self.plain.clear();
+    }
+
     /// The agent works on: what it said of its end no longer holds.
     pub fn goes_on(&mut self) {
         self.outcome = None;
         self.fault = None;
+        self.cut_off = false;
     }
 
     pub fn said(&mut self, words: &str, listener: &mut dyn Listener) {
         if words.trim().is_empty() {
             return;
         }
+        self.spoke = true;
         words.clone_into(&mut self.words);
         listener.hear(Heard::Said(Voice::Assistant, words));
         listener.hear(Heard::Shown(Shown::Text(words)));
@@ -96,6 +140,18 @@ impl Launch {
         used(tokens, cost_usd, model, listener);
     }
 
+    /// The launch has come to its end, and all its calls were told. One that made none is a step of
+    /// its own: words, or an empty answer.
+    pub fn tell_step(&self, listener: &mut dyn Listener) {
+        if self.calls.any() {
+            return;
+        }
+        let kind = if self.spoke { "message" } else { "empty" };
+        let signature = excerpt(&self.words).into_owned();
+        let action = Action { signature, kind: kind.to_owned(), ..Action::default() };
+        listener.hear(Heard::Event(action.into()));
+    }
+
     /// Something failed. The same words in a row are the same failure.
     pub fn failed(&mut self, fault: Fault, listener: &mut dyn Listener) {
         if self.fault.as_ref() == Some(&fault.message) {
@@ -104,6 +160,12 @@ impl Launch {
         self.fault = Some(fault.message.clone());
         listener.hear(Heard::Shown(Shown::Error(&fault.message)));
         listener.hear(Heard::Fault(fault));
+    }
+
+    /// The launch was cut off while this kept it from going on.
+    pub fn cut_off_by(&mut self, fault: Fault, listener: &mut dyn Listener) {
+        self.cut_off = true;
+        self.failed(fault, listener);
     }
 
     pub fn has_failed(&self) -> bool {
@@ -130,7 +192,12 @@ impl Launch {
         listener: &mut dyn Listener,
     ) -> Outcome {
         self.calls.finish(listener);
-        let told = self.outcome_or(silent);
+        let plain = std::mem::take(&mut self.plain);
+        let answered = !plain.text().is_empty();
+        let told = self.outcome_or(if answered { Outcome::Succeeded } else { silent });
+        if answered && told == Outcome::Succeeded && exit.is_none_or(Exit::succeeded) {
+            listener.hear(Heard::Said(Voice::Result, plain.text()));
+        }
         match exit {
             Some(exit) if !exit.succeeded() => {
                 if !self.has_failed()
@@ -150,7 +217,11 @@ impl Launch {
     }
 
     fn outcome_or(&self, silent: Outcome) -> Outcome {
-        self.outcome.unwrap_or(if self.has_failed() { Outcome::Failed } else { silent })
+        self.outcome.unwrap_or(match (self.cut_off, self.has_failed()) {
+            (true, _) => Outcome::CutOff,
+            (false, true) => Outcome::Failed,
+            (false, false) => silent,
+        })
     }
 }
 

@@ -30,6 +30,7 @@ mod listening;
 mod opencode;
 mod patterns;
 mod pi;
+mod plain;
 mod prices;
 mod repair;
 pub mod report;

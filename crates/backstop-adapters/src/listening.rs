@@ -2,8 +2,9 @@
 //! replayed.
 
 use backstop_core::condition::OutputSource;
-use backstop_core::event::{Context, ErrorSeen, EventKind};
+use backstop_core::event::{Action, Context, ErrorSeen, EventKind};
 use backstop_core::policy::{ErrorSettings, JsonlSettings, Policy};
+use backstop_core::repetition::Chant;
 use serde_json::json;
 
 use crate::{
@@ -20,6 +21,8 @@ pub struct Translator {
     window: Option<u64>,
     /// The model that the command asks for.
     model: Option<String>,
+    /// The agent has said something in this launch.
+    spoke: bool,
 }
 
 impl Translator {
@@ -31,6 +34,7 @@ impl Translator {
             patterns: Patterns::new(policy),
             window: None,
             model: None,
+            spoke: false,
         }
     }
 
@@ -53,6 +57,7 @@ impl Translator {
             Heard::Said(voice, words) => self.said(voice, words),
             Heard::Launched => {
                 self.patterns.begin();
+                self.spoke = false;
                 Vec::new()
             }
             Heard::Shown(_) | Heard::Ended(_) | Heard::At(_) => Vec::new(),
@@ -65,7 +70,17 @@ impl Translator {
         if voice == Voice::Result {
             found.extend(self.patterns.find(OutputSource::Result, words));
         }
-        found.into_iter().map(EventKind::from).collect()
+        let chant = self.chanted(voice, words);
+        found.into_iter().map(EventKind::from).chain(chant.map(EventKind::from)).collect()
+    }
+
+    /// The phrase that a message says over and over, as a step of its own. A result mostly is what
+    /// was said last, once more.
+    fn chanted(&mut self, voice: Voice, words: &str) -> Option<Action> {
+        let is_repeated = voice == Voice::Result && self.spoke;
+        self.spoke |= voice == Voice::Assistant;
+        let signature = if is_repeated { None } else { Chant::find(words) }?;
+        Some(Action { signature, kind: "chant".to_owned(), ..Action::default() })
     }
 
     fn completed(&mut self, mut event: EventKind) -> EventKind {

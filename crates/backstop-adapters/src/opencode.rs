@@ -1,4 +1,4 @@
-//! OpenCode: `opencode run --format json`.
+//! OpenCode: `opencode run --format json`, and its bare answer.
 
 mod fault;
 
@@ -32,9 +32,15 @@ enum Step {
 
 impl Adapter for OpenCode {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let Record::Json(bytes) = record else { return };
+        let bytes = match record {
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => return self.launch.plain_line(line, listener),
+        };
         let Some(value) = parse(bytes) else { return };
-        let Some(kind) = text(&value, "type") else { return };
+        let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
+            return self.launch.plain_json(bytes, listener);
+        };
+        self.launch.took_record();
         let at = value.get("timestamp").and_then(time);
         if let Some(at) = at {
             listener.hear(Heard::At(at));
@@ -132,6 +138,9 @@ fn tool_use(part: &Value, listener: &mut dyn Listener) {
     Call::new(text(part, "tool").unwrap_or_default(), input)
         .at_once(Returned { output: &output, exit_code, failed }, listener);
 }
+
+/// The types of records.
+const KINDS: [&str; 6] = ["step_start", "step_finish", "text", "reasoning", "tool_use", "error"];
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! pi: `pi --mode json`.
+//! pi: `pi --mode json`, and its bare answer.
 
 use backstop_core::event::{Action, Usage};
 use serde_json::Value;
@@ -20,11 +20,17 @@ pub struct Pi {
 
 impl Adapter for Pi {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let Record::Json(bytes) = record else { return };
+        let bytes = match record {
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => return self.launch.plain_line(line, listener),
+        };
         let Some(value) = parse(bytes) else { return };
         let part = |key| value.get(key).unwrap_or(&Value::Null);
         let call = text(&value, "toolCallId").unwrap_or_default();
-        let Some(kind) = text(&value, "type") else { return };
+        let Some(kind) = text(&value, "type") else {
+            return self.launch.plain_json(bytes, listener);
+        };
+        self.launch.took_record();
         if kind != "session" {
             self.launch.touch(listener);
         }
@@ -136,6 +142,7 @@ impl Pi {
         if self.pending.is_some() {
             self.launch.ended(Outcome::Failed, listener);
         } else {
+            self.launch.tell_step(listener);
             self.launch.result(None, listener);
             self.launch.ended(Outcome::Succeeded, listener);
         }

@@ -13,6 +13,7 @@ mod ledger;
 mod recent;
 mod scalar;
 mod series;
+mod tool;
 mod wire;
 
 use serde_json::Error;
@@ -91,6 +92,9 @@ impl Telemetry {
                 self.span(span, resource);
             }
         }
+        if let Some(fault) = self.claude.refused() {
+            listener.hear(Heard::Fault(fault));
+        }
         // All of an export at once: a session's tokens and their cost are different metrics.
         for usage in self.claude.settle().into_iter().chain(self.gen_ai.settle()) {
             listener.hear(Heard::Event(usage.into()));
@@ -118,9 +122,14 @@ impl Telemetry {
         }
         match record.name() {
             Some("api_request") => self.claude.request(&record.attributes, resource),
-            Some("api_error") => self.claude.failed_attempt(&record.attributes),
+            Some("api_error") => self.claude.failed_attempt(&record.attributes, moment),
             Some("api_retries_exhausted") => {
                 listener.hear(Heard::Fault(self.claude.gave_up(&record.attributes, moment)));
+            }
+            Some("tool_result") => {
+                if let Some(action) = tool::result(&record.attributes) {
+                    listener.hear(Heard::Event(action.into()));
+                }
             }
             Some("compaction") => {
                 if let Some(action) = claude::compaction(&record.attributes) {

@@ -13,6 +13,8 @@
 //!   Where it has times, steps that came from one answer of the model have the same one.
 
 mod calls;
+mod copilot;
+mod droid;
 mod ending;
 mod mini_swe_agent;
 mod openhands;
@@ -53,6 +55,10 @@ pub enum Kind {
     OpenHandsSdk,
     /// terminal-bench's `results.json`, of one trial or of many.
     TerminalBench,
+    /// The events of a session of Copilot's command line.
+    Copilot,
+    /// The stream of Factory's droid.
+    Droid,
 }
 
 impl Kind {
@@ -63,6 +69,8 @@ impl Kind {
             Self::MiniSweAgent => "mini-swe-agent",
             Self::OpenHands | Self::OpenHandsSdk => "openhands",
             Self::TerminalBench => "terminal-bench",
+            Self::Copilot => "copilot",
+            Self::Droid => "droid",
         }
     }
 
@@ -79,6 +87,8 @@ impl Kind {
             Self::TerminalBench => each_value(bytes, |trial| {
                 terminal_bench::read(trial, &mut teller);
             }),
+            Self::Copilot => copilot::read(bytes, &mut teller),
+            Self::Droid => droid::read(bytes, &mut teller),
         }
         teller.outcome()
     }

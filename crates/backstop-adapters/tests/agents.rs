@@ -117,10 +117,11 @@ fn moment() -> Moment {
     }
 }
 
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
+
 /// A capture, or nothing where they are not at hand.
 fn capture(path: &str) -> Option<Vec<u8>> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures"));
-    let read = std::fs::read(folder.join(path));
+    let read = std::fs::read(Path::new(FOLDER).join(path));
     if read.is_err() {
         println!("skipped: no capture {path}");
     }
@@ -184,10 +185,10 @@ const CAPTURES: &[Expected] = captures! {
     "gemini/tool-result-error.json": Gemini [5764, 64, 0, 0] None, 1 (0) actions, 1 launches, [] => CutOff;
     "opencode/run-json-mixed.jsonl": OpenCode [534, 192, 0, 0] Some((0.0123, 1e-9)), 1 (0) actions, 1 launches, [Network] => Failed;
     "opencode/run-json-success.jsonl": OpenCode [22_443, 118, 21_415, 0] Some((0.001, 1e-9)), 1 (0) actions, 1 launches, [] => Succeeded;
-    "aider/history-connection-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 3 launches, [] => CutOff;
+    "aider/history-connection-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 3 launches, [Network] => CutOff;
     "aider/history-cost-message-session.md": Aider [200_587, 50_173, 0, 0] Some((1.3029, 0.045)), 4 (0) actions, 9 launches, [] => Succeeded;
     "aider/history-cost-request-session.md": Aider [83_571, 4382, 0, 0] Some((0.2719, 0.015)), 6 (0) actions, 12 launches, [] => Succeeded;
-    "aider/history-litellm-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 4 launches, [UnknownModel] => CutOff;
+    "aider/history-litellm-errors.md": Aider [0, 0, 0, 0] None, 0 (0) actions, 4 launches, [UnknownModel, InvalidRequest] => CutOff;
     "aider/history-thousands-separator.md": Aider [411_371, 36_092, 0, 0] Some((1.4447, 0.04)), 28 (0) actions, 10 launches, [] => Succeeded;
     "aider/swebench-astropy__astropy-14182.md": Aider [223_279, 10_661, 0, 0] Some((2.44724, 1e-6)), 5 (0) actions, 2 launches, [] => Succeeded;
     "aider/swebench-django__django-12915.md": Aider [326_953, 6511, 0, 0] Some((3.38957, 1e-6)), 22 (0) actions, 6 launches, [] => Succeeded;
@@ -231,6 +232,23 @@ fn captures_are_read_as_they_were_worked_out() {
 }
 
 #[test]
+fn every_capture_is_in_the_table() {
+    // What lies in these is read by a test of its own: snapshots of several streams in one file.
+    let others = ["gemini/stream-json-snapshots.txt", "other-agents/amp-stream-success-hand.jsonl"];
+    for folder in ["codex", "gemini", "opencode", "aider", "other-agents"] {
+        let Ok(entries) = std::fs::read_dir(Path::new(FOLDER).join(folder)) else {
+            println!("skipped: no captures in {folder}");
+            continue;
+        };
+        for entry in entries {
+            let name = format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy());
+            let is_listed = CAPTURES.iter().any(|expected| expected.path == name);
+            assert!(is_listed || others.contains(&&*name), "{name}");
+        }
+    }
+}
+
+#[test]
 fn captures_tell_their_agent() {
     for expected in CAPTURES {
         let Some(bytes) = capture(expected.path) else { continue };
@@ -254,7 +272,7 @@ fn session_files_of_codex_tell_context_and_quotas() {
         ("codex/rollout-2026-02-23-tiny.jsonl", (34_900, 258_400), 4),
         ("codex/rollout-schema-coverage-2026-08.jsonl", (16_422, 258_400), 1),
     ] {
-        let Some(bytes) = capture(path) else { return };
+        let Some(bytes) = capture(path) else { continue };
         let told = Told::of(&bytes, None);
         assert_eq!((told.last_context, told.quotas), (Some(context), quotas), "{path}");
     }
@@ -286,7 +304,7 @@ fn gemini_calls_a_loop_and_too_many_turns_a_success() {
 #[test]
 fn a_failing_exit_status_makes_no_success() {
     for expected in CAPTURES {
-        let Some(bytes) = capture(expected.path) else { return };
+        let Some(bytes) = capture(expected.path) else { continue };
         let exit = Exit { code: Some(1), signal: None };
         assert_eq!(
             Told::of(&bytes, Some(exit)).outcome,
@@ -295,6 +313,52 @@ fn a_failing_exit_status_makes_no_success() {
             expected.path
         );
     }
+}
+
+/// The agents that answer in plain words unless they are asked for JSON.
+const ANSWERING: [Agent; 7] = [
+    Agent::Claude,
+    Agent::Codex,
+    Agent::Gemini,
+    Agent::OpenCode,
+    Agent::Cursor,
+    Agent::Goose,
+    Agent::Pi,
+];
+
+#[test]
+fn an_answer_in_plain_words_is_the_result() {
+    for agent in ANSWERING {
+        for answer in ["I fixed it.\n\nAll done.", "{\"answer\": 42}", "The limit is {\"a\": 1}."] {
+            let exit = |code| Some(Exit { code: Some(code), signal: None });
+            let told = Told::by(agent.adapter().as_mut(), answer.as_bytes(), exit(0));
+            assert_eq!(told.outcome, Some(Outcome::Succeeded), "{agent}: {answer}");
+            assert_eq!(told.results, [answer], "{agent}");
+            assert!(told.faults.is_empty(), "{agent}: {:?}", told.faults);
+            let told = Told::by(agent.adapter().as_mut(), answer.as_bytes(), exit(1));
+            assert_eq!(told.outcome, Some(Outcome::Failed), "{agent}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn no_answer_at_all_is_no_success() {
+    let exit = Some(Exit { code: Some(0), signal: None });
+    for agent in ANSWERING {
+        let told = Told::by(agent.adapter().as_mut(), b"", exit);
+        let expected = if agent == Agent::OpenCode { Outcome::Succeeded } else { Outcome::CutOff };
+        assert_eq!(told.outcome, Some(expected), "{agent}");
+        assert!(told.results.is_empty(), "{agent}");
+    }
+}
+
+#[test]
+fn the_text_of_goose_is_its_answer_only_after_the_last_call() {
+    let text = "starting session | provider: openai model: gpt-5\n    session id: 1\n    working \
+                directory: /\n\nI look.\n\n─── shell | developer ───\ncommand: cat \
+                notes\nTASK_COMPLETE\n\nIt is done.\n";
+    let told = Told::by(Agent::Goose.adapter().as_mut(), text.as_bytes(), None);
+    assert_eq!(told.results, ["It is done."]);
 }
 
 #[test]

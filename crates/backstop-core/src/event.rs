@@ -151,8 +151,8 @@ event_kinds! {
     /// An improvement cycle ended with these figures; higher is better.
     "cycle" => Cycle,
         r#"{"type":"cycle","metrics":{"coverage":0.81,"score":7.5}}"#;
-    /// One thing that the agent did, and what came back. `kind` is `message`, `empty`, `compaction`,
-    /// `user`, or anything else for an action.
+    /// One thing that the agent did, and what came back. `kind` is `message`, `empty`, `chant`,
+    /// `compaction`, `user`, or anything else for an action.
     "action" => Action,
         r#"{"type":"action","signature":"bash: cargo test","kind":"action","result_signature":"error[E0502] in cache.rs","failed":true}"#;
     /// The answer of a file or script probe. `met` is null if it could not be found out.

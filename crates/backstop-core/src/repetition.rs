@@ -6,6 +6,7 @@
 //! read back goes on exactly where it was.
 
 mod array;
+mod chant;
 mod cycle;
 mod evidence;
 mod reading;
@@ -15,6 +16,7 @@ mod sketch;
 mod state;
 mod streak;
 
+pub use chant::Chant;
 pub use evidence::Evidence;
 pub use reading::{Cycle, Polling, Reading};
 pub use signal::{Sensitivity, Signal, Thresholds, UnknownName, judge};
@@ -46,6 +48,8 @@ pub enum StepKind {
     Message,
     /// The agent answered with nothing.
     Empty,
+    /// An answer said one phrase over and over, which is the step's action: see [`Chant`].
+    Chant,
     /// The context was condensed.
     Compaction,
     /// Something was said to the agent, by a program as likely as by a person. It changes nothing.
@@ -60,6 +64,7 @@ impl From<&str> for StepKind {
         match name {
             "message" => Self::Message,
             "empty" => Self::Empty,
+            "chant" => Self::Chant,
             "compaction" | "condensation" => Self::Compaction,
             "user" => Self::User,
             "person" => Self::Person,

@@ -107,6 +107,7 @@ fn every_condition() -> Vec<Json> {
         json!({
             "type": "repetition", "sensitivity": "low", "repeat_pair": 2, "repeat_action": 3,
             "repeat_error": 4, "cycle": 5, "monologue": 6, "monologue_equal": 7, "empty": 8,
+            "content_chant": 10,
             "compaction": 9, "novelty": 0.5, "score": 2.25, "max_wait": "1h", "max_wait_cost": 0.5
         }),
         json!({ "type": "failure_class", "any_of": ["b", "a"] }),

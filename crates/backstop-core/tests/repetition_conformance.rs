@@ -166,6 +166,17 @@ mod ported {
         assert_eq!(run.stuck(), None);
     }
 
+    #[test]
+    fn one_phrase_over_and_over() {
+        let run = Run::new().act("ls", "a").chant("Let me try that again. ");
+        assert_eq!(run.stuck(), Some(Signal::ContentChant));
+        assert_eq!(run.judged(Sensitivity::Low), None);
+        // It has got over it.
+        assert_eq!(run.act("ls b", "b").stuck(), None);
+        let twice = Run::new().chant("again").chant("again");
+        assert_eq!(twice.judged(Sensitivity::Low), Some(Signal::ContentChant));
+    }
+
     #[rstest]
     #[case(9, None)]
     #[case(10, Some(Signal::CompactionLoop))]
@@ -514,6 +525,7 @@ mod evidence {
         let known = ["a", "b", "c", "d", "a", "c", "b", "d", "c"];
         let table = [
             (Run::new(), "nothing repeats"),
+            (Run::new().chant("again"), "the agent said `again` over and over (step 1)"),
             (
                 Run::new().times(5, |run, index| run.act("scroll", word(index))),
                 "`scroll` was done 5 times in a row (steps 1–5)",
@@ -561,6 +573,7 @@ mod evidence {
 #[rstest]
 #[case("message", StepKind::Message)]
 #[case("empty", StepKind::Empty)]
+#[case("chant", StepKind::Chant)]
 #[case("compaction", StepKind::Compaction)]
 #[case("condensation", StepKind::Compaction)]
 #[case("user", StepKind::User)]

@@ -106,7 +106,7 @@ Tokens: 1 sent, 1 received. Cost: $0.01 message, $0.02 session.
 )]
 #[case::cut_off(
     "> litellm.APIConnectionError: odd  \n> Retrying in 0.2 seconds...  \n",
-    &["notice Retrying in 0.2 seconds..."],
+    &["notice Retrying in 0.2 seconds...", "fault Network: litellm.APIConnectionError: odd"],
     Outcome::CutOff
 )]
 #[case::hopeless(

@@ -3,6 +3,7 @@
 use backstop_core::event::Action;
 
 use super::arguments::Arguments;
+use super::denied::Denied;
 use super::wire::Block;
 use crate::{Heard, Listener, Shown, excerpt};
 
@@ -13,6 +14,8 @@ use crate::{Heard, Listener, Shown, excerpt};
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pending: Vec<Call>,
+    /// What became of those that came back in this launch.
+    pub denied: Denied,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,7 @@ impl Calls {
         let what = first_line(&text);
         let (tool, of) = (&*call.tool, &*call.what);
         listener.hear(Heard::Shown(Shown::Returned { tool, of, succeeded, what }));
+        self.denied.returned(tool, &call.id, succeeded);
         call.failed = !succeeded;
         let kept = excerpt(&text);
         // An empty failure is not an empty success; a failed command says so itself.

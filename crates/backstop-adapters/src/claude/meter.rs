@@ -33,10 +33,12 @@ pub(super) struct Meter {
 }
 
 /// What a result says of its process so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Claim {
     /// What all models have used; older versions do not say.
     models: Option<Tokens>,
+    /// What each of them has, where all is known.
+    by_model: BTreeMap<String, Tokens>,
     /// What the main loop has used, in a way that depends on the version.
     usage: Tokens,
     cost: Option<f64>,
@@ -44,14 +46,22 @@ struct Claim {
 
 impl Claim {
     fn of(line: &Line<'_>) -> Self {
-        let models = line.model_usage.0.iter().flat_map(BTreeMap::values);
-        let models: Vec<ModelCounts> = models.filter_map(|counts| counts.0).collect();
-        let total = models.iter().copied().map(Tokens::from).fold(Tokens::default(), Tokens::plus);
+        let models: Vec<(&String, ModelCounts)> = line
+            .model_usage
+            .0
+            .iter()
+            .flatten()
+            .filter_map(|(name, counts)| Some((name, counts.0?)))
+            .collect();
+        let tokens = models.iter().map(|(_, counts)| Tokens::from(*counts));
+        let total = tokens.fold(Tokens::default(), Tokens::plus);
         // A sum of which one part is unknown is no total.
-        let known = !total.is_nothing() && models.iter().all(ModelCounts::is_sound);
+        let known = !total.is_nothing() && models.iter().all(|(_, counts)| counts.is_sound());
         let costs = [line.total_cost_usd, line.cost_usd, line.total_cost];
+        let named = models.iter().filter(|_| known).take(MOST_MODELS);
         Self {
             models: known.then_some(total),
+            by_model: named.map(|(name, counts)| ((*name).clone(), (*counts).into())).collect(),
             usage: line.usage.0.map(Tokens::from).unwrap_or_default(),
             cost: costs.iter().find_map(|cost| cost.amount()),
         }
@@ -109,14 +119,14 @@ impl Meter {
     /// The result's figures stand in the place of the live ones.
     pub fn result(&mut self, line: &Line<'_>, session: &str, listener: &mut dyn Listener) {
         let claim = Claim::of(line);
-        let before = self.goes_on(claim, session);
+        let before = self.goes_on(&claim, session).cloned();
         let (main, all) = (std::mem::take(&mut self.main), std::mem::take(&mut self.all));
         let usage = Some(claim.usage).filter(|usage| !usage.is_nothing());
         let mut cost = claim.cost;
-        if let (Some(now), Some(then)) = (cost, before.and_then(|before| before.cost)) {
+        if let (Some(now), Some(then)) = (cost, before.as_ref().and_then(|before| before.cost)) {
             cost = Some((now - then).max(0.0));
         }
-        let tokens = match (claim.models, before.and_then(|before| before.models)) {
+        let tokens = match (claim.models, before.as_ref().and_then(|before| before.models)) {
             (Some(now), Some(then)) => now.minus(then),
             (Some(now), None) => now,
             // Older versions give the last call's input or twice all of it, so only the output is
@@ -137,18 +147,48 @@ impl Meter {
         // Something for nothing: a subscription, or a backend whose prices it does not know.
         let is_unpriced = claim.cost == Some(0.0) && !tokens.is_nothing();
         let cost = cost.filter(|_| !is_unpriced);
-        let model = if cost.is_none() { Some(&*self.model) } else { None };
+        match cost {
+            Some(_) => tell(tokens, cost, None, listener),
+            None => self.unpriced(&claim, before.as_ref(), tokens, listener),
+        }
         self.last = Some((session.to_owned(), claim));
         self.fresh = false;
-        listener.hear(Heard::Event(tokens.usage(cost, model, UsageBasis::Final).into()));
         if let Some(models) = &line.model_usage.0 {
             self.window.learn(models, listener);
         }
     }
 
+    /// Tells what each model has used, for those who know what it costs; all that is told, and no
+    /// more, adds up to `tokens`.
+    fn unpriced(
+        &self,
+        claim: &Claim,
+        before: Option<&Claim>,
+        tokens: Tokens,
+        listener: &mut dyn Listener,
+    ) {
+        let mut rest = tokens;
+        for (model, now) in &claim.by_model {
+            let then = before.and_then(|before| before.by_model.get(model)).copied();
+            let used = now.minus(then.unwrap_or_default());
+            if !used.is_nothing() && rest.covers(used) {
+                rest = rest.minus(used);
+                tell(used, None, Some(model.trim_end_matches(context::LARGE_MARK)), listener);
+            }
+        }
+        if !rest.is_nothing() || tokens.is_nothing() {
+            tell(rest, None, Some(&self.model), listener);
+        }
+    }
+
+    /// Whether no message has been told since the last result.
+    pub fn is_idle(&self) -> bool {
+        self.all.is_nothing()
+    }
+
     /// Whether this result's figures go on from those of the last one, as those of one process do.
     pub fn is_running(&self, line: &Line<'_>, session: &str) -> bool {
-        self.goes_on(Claim::of(line), session).is_some()
+        self.goes_on(&Claim::of(line), session).is_some()
     }
 
     /// The conversation was cleared: totals begin anew.
@@ -160,7 +200,7 @@ impl Meter {
     /// room for what was used since. A process that resumes the session begins at nothing, so its
     /// total has room for its own messages only. Where every turn begins like a launch, only totals
     /// of models can show that it is none.
-    fn goes_on(&self, claim: Claim, session: &str) -> Option<Claim> {
+    fn goes_on(&self, claim: &Claim, session: &str) -> Option<&Claim> {
         let (of, last) = self.last.as_ref()?;
         if of != session || claim.cost < last.cost {
             return None;
@@ -175,12 +215,16 @@ impl Meter {
                     // A message may be told that was not paid for.
                     room.saturating_mul(10) >= since.taken_in().saturating_mul(9)
                 };
-                (now.covers(then) && enough).then_some(*last)
+                (now.covers(then) && enough).then_some(last)
             }
             (None, Some(_)) => None,
-            (_, None) => (!self.fresh).then_some(*last),
+            (_, None) => (!self.fresh).then_some(last),
         }
     }
+}
+
+fn tell(tokens: Tokens, cost: Option<f64>, model: Option<&str>, listener: &mut dyn Listener) {
+    listener.hear(Heard::Event(tokens.usage(cost, model, UsageBasis::Final).into()));
 }
 
 /// The newest messages, by a hash of their ids, and the output that was counted for each.
@@ -214,3 +258,4 @@ impl Seen {
 
 /// The records of a message come close to one another.
 const MOST_MESSAGES: usize = 4096;
+const MOST_MODELS: usize = 64;

@@ -17,6 +17,8 @@ struct Turn {
     message: String,
     said: String,
     acted: bool,
+    /// There was more in it than words and thoughts.
+    other: bool,
 }
 
 impl Speaking {
@@ -26,13 +28,13 @@ impl Speaking {
         if self.turn.as_ref().is_some_and(same) {
             return None;
         }
-        let previous = self.end_turn(listener);
+        let previous = self.complete_turn(listener);
         self.turn = Some(Turn { message: message.to_owned(), ..Turn::default() });
         previous
     }
 
     pub fn say(&mut self, text: &str, listener: &mut dyn Listener) {
-        if text.trim().is_empty() {
+        if text.trim().is_empty() || text == NO_CONTENT {
             return;
         }
         self.spoke = true;
@@ -48,6 +50,25 @@ impl Speaking {
         if let Some(turn) = &mut self.turn {
             turn.acted = true;
         }
+    }
+
+    /// The turn holds something that is neither words nor a call of a tool.
+    pub fn hold(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.other = true;
+        }
+    }
+
+    /// The turn is over, and nothing is missing of it. One that neither spoke nor acted is an empty
+    /// answer; records without an id may be parts of another.
+    pub fn complete_turn(&mut self, listener: &mut dyn Listener) -> Option<String> {
+        let is_empty = |turn: &Turn| {
+            !turn.message.is_empty() && !turn.acted && !turn.other && turn.said.is_empty()
+        };
+        if self.turn.as_ref().is_some_and(is_empty) {
+            listener.hear(Heard::Event(action("empty", "").into()));
+        }
+        self.end_turn(listener)
     }
 
     /// The turn is over. One that only spoke is a step of its own.
@@ -75,3 +96,6 @@ impl Speaking {
         self.spoke = false;
     }
 }
+
+/// What Claude Code writes where an answer had nothing in it.
+const NO_CONTENT: &str = "(no content)";

@@ -1,3 +1,4 @@
+mod denials;
 mod fixtures;
 mod told;
 mod traps;

@@ -62,6 +62,9 @@ pub(super) struct Line<'a> {
     pub errors: Texts<'a>,
     #[serde(borrow)]
     pub terminal_reason: Text<'a>,
+    #[serde(borrow)]
+    pub permission_denials: Denials<'a>,
+    pub num_turns: Number,
     pub duration_ms: Number,
     pub total_cost_usd: Number,
     pub cost_usd: Number,
@@ -278,6 +281,38 @@ impl<'de: 'a, 'a> Shape<'de> for Trouble<'a> {
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Trouble<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        shaped(deserializer)
+    }
+}
+
+/// A call that nobody allowed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Denial<'a> {
+    #[serde(borrow)]
+    pub tool_name: Text<'a>,
+    #[serde(borrow)]
+    pub tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub tool_input: Option<&'a RawValue>,
+}
+
+/// The calls of a result that nobody allowed.
+#[derive(Debug, Default)]
+pub(super) struct Denials<'a>(pub Vec<Denial<'a>>);
+
+impl<'de: 'a, 'a> Shape<'de> for Denials<'a> {
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut denials = Vec::new();
+        while let Some(denial) = list.next_element::<Lenient<Denial<'a>>>()? {
+            denials.extend(denial.0);
+        }
+        Ok(Self(denials))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Denials<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         shaped(deserializer)
     }

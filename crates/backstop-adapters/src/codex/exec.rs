@@ -31,6 +31,7 @@ impl Codex {
                 let usage = value.get("usage").unwrap_or(&Value::Null);
                 let added = self.total.advance(tokens(usage));
                 self.launch.used(added, None, listener);
+                self.launch.tell_step(listener);
                 self.launch.result(None, listener);
                 self.launch.ended(Outcome::Succeeded, listener);
             }

@@ -14,8 +14,10 @@ use crate::{Heard, Listener, Moment, Outcome, Shown};
 
 /// Whether Codex introduces itself: what follows is text.
 pub(super) fn is_banner(line: &str) -> bool {
-    let head = head(line).unwrap_or(line);
-    head.starts_with("OpenAI Codex v") || head.starts_with("tokens used: ")
+    match head(line) {
+        Some(head) => head.starts_with("OpenAI Codex v") || head.starts_with("tokens used: "),
+        None => line.starts_with("OpenAI Codex v"),
+    }
 }
 
 /// Follows the blocks of the text.

@@ -1,14 +1,13 @@
 //! Failures that are told by a code instead of a text.
 
 use super::unwrapped::Unwrapped;
-use super::{Fault, FaultKind, table};
+use super::{Fault, FaultKind};
 use crate::Moment;
 
-/// The fault that an HTTP status stands for. A message that says more precisely what is wrong wins:
-/// providers send the same status for a spent minute and an unpaid bill.
+/// The fault that an HTTP status stands for, unless the message says more precisely what is wrong.
 pub fn from_status(status: u16, message: &str, moment: &Moment) -> Option<Fault> {
     let unwrapped = Unwrapped::new(message);
-    let kind = table::kind_of(&unwrapped.clues).or_else(|| kind_of_status(status))?;
+    let kind = unwrapped.kind(Some(status))?;
     Some(unwrapped.into_fault(kind, moment))
 }
 

@@ -9,8 +9,27 @@ use super::FaultKind::{
 /// The kind of the first entry that the text has all the words of. The text is in lower case, with
 /// plain quotes and one kind of middle dot.
 pub(super) fn kind_of(text: &str) -> Option<FaultKind> {
-    let entry = TEXTS.iter().find(|(words, _)| words.iter().all(|word| text.contains(word)));
+    let entry = TEXTS.iter().find(|(words, _)| match words {
+        [first, rest @ ..] => says(text, first) && rest.iter().all(|word| text.contains(word)),
+        [] => false,
+    });
     entry.map(|(_, kind)| *kind)
+}
+
+/// Whether the text says this itself, and not as the name of a file.
+fn says(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, _)| {
+        let folder = text[..at].rsplit(char::is_whitespace).next().unwrap_or_default();
+        !folder.contains(['/', '\\']) && !ends_a_file_name(&text[at + words.len()..])
+    })
+}
+
+/// Whether this, after a word, makes a file's name of it: `.md`, `_table.rs`.
+fn ends_a_file_name(after: &str) -> bool {
+    let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let Some(extension) = rest.strip_prefix('.') else { return false };
+    let length = extension.find(|c: char| !c.is_alphanumeric()).unwrap_or(extension.len());
+    (1..=4).contains(&length)
 }
 
 /// The specific stands before the general: a refusal for want of money is also a bad request, and a

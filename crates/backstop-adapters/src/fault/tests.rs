@@ -91,6 +91,18 @@ fn moment_at(now: &str) -> Moment {
     "{\"type\":\"error\",\"status\":400,\"error\":{\"message\":\"no\"}}",
     FaultKind::InvalidRequest
 )]
+#[case(
+    "{\"status\":401,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad token\"}}",
+    FaultKind::Authentication
+)]
+#[case(
+    "API Error: 403 {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no\"}}",
+    FaultKind::Authentication
+)]
+#[case(
+    "{\"status\":400,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad field\"}}",
+    FaultKind::InvalidRequest
+)]
 #[case("Loop detected, stopping execution", FaultKind::Loop)]
 #[case("Maximum session turns exceeded", FaultKind::TurnLimit)]
 #[case("litellm.RateLimitError: AnthropicException - x", FaultKind::RateLimited)]
@@ -116,6 +128,9 @@ fn texts(#[case] text: &str, #[case] kind: FaultKind) {
 #[case("it took 429 steps")]
 #[case("{")]
 #[case("{\"message\":1}")]
+#[case("cat: docs/rate limit.md: No such file")]
+#[case("cannot read src/auth/authentication.rs")]
+#[case("no such file: timeout_test.py")]
 fn other_texts_are_no_fault(#[case] text: &str) {
     assert_eq!(recognise(text, &moment_at(NOW)), None);
 }
@@ -134,6 +149,8 @@ fn a_wrapped_message_is_told_without_its_wrapping() {
 #[case(429, "insufficient_quota", Some(FaultKind::Credits))]
 #[case(529, "", Some(FaultKind::Overloaded))]
 #[case(401, "", Some(FaultKind::Authentication))]
+#[case(401, "invalid_request_error", Some(FaultKind::Authentication))]
+#[case(401, "Internal server error", Some(FaultKind::Authentication))]
 #[case(418, "", Some(FaultKind::InvalidRequest))]
 #[case(504, "", Some(FaultKind::Server))]
 #[case(200, "", None)]

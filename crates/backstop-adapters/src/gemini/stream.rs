@@ -85,6 +85,7 @@ impl Gemini {
         // After a loop or too many turns the status is still `success`.
         let succeeded = text(value, "status") == Some("success") && !self.gave_up;
         if succeeded {
+            self.launch.tell_step(listener);
             self.launch.result(None, listener);
         }
         let outcome = if succeeded { Outcome::Succeeded } else { Outcome::Failed };
@@ -117,5 +118,9 @@ fn tokens(stats: &Value) -> Tokens {
         cache_write: 0,
     }
 }
+
+/// The types of records.
+pub(super) const KINDS: [&str; 6] =
+    ["init", "message", "tool_use", "tool_result", "error", "result"];
 
 const LONGEST_MESSAGE: usize = 1024 * 1024;

@@ -60,7 +60,10 @@ fn models_are_told_apart() {
     let stream = r#"{"type":"result","status":"success","stats":{"input_tokens":30,"output_tokens":3,"models":{
 "a":{"total_tokens":11,"input_tokens":10,"output_tokens":1,"cached":4},"b":{"total_tokens":22,"input_tokens":20,"output_tokens":2,"cached":0}}}}"#
         .replace('\n', "");
-    assert_eq!(gemini(&stream), ["usage 6 1 4 0 a", "usage 20 2 0 0 b", "ended Succeeded"]);
+    assert_eq!(
+        gemini(&stream),
+        ["usage 6 1 4 0 a", "usage 20 2 0 0 b", "empty ", "ended Succeeded"]
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn a_stream_is_told_whole() {
 #[test]
 fn one_object_is_read_too() {
     let stream = r#"{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi."}]}],"metadata":{"total_tokens":null,"status":"completed"}}"#;
-    assert_eq!(told(&mut Goose::default(), stream), ["said Hi.", "result Hi.", "ended Succeeded"]);
+    assert_eq!(
+        told(&mut Goose::default(), stream),
+        ["said Hi.", "message Hi.", "result Hi.", "ended Succeeded"]
+    );
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn in_words(event: &EventKind) -> String {
 #[case(json!({"hook_event_name": "UserPromptSubmit", "prompt": "go on"}), &["person go on => -"])]
 #[case(json!({"hook_event_name": "Stop", "last_assistant_message": "Done."}), &["message Done. => -"])]
 #[case(json!({"hook_event_name": "Stop", "last_assistant_message": null}), &[])]
+#[case(json!({"hook_event_name": "Stop", "last_assistant_message": " "}), &["empty  => -"])]
 #[case(json!({"hook_event_name": "PreCompact", "trigger": "auto"}), &["compaction compaction => -"])]
 #[case(
     json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",

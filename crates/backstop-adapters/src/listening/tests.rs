@@ -65,6 +65,46 @@ fn categories(#[case] kind: FaultKind, #[case] message: &str, #[case] expected: 
 }
 
 #[test]
+fn models_have_their_own_prices() {
+    let policy = "[prices]\n\"claude-opus*\" = { input = 10.0, output = 1.0 }\n\"claude-haiku*\" = \
+                  { input = 1.0, output = 1.0 }\n";
+    let mut translator =
+        Translator::new(&Policy::load(policy.as_bytes(), Syntax::Toml).unwrap().policy);
+    let line = r#"{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s","total_cost_usd":0,"modelUsage":{"claude-opus-4-5":{"inputTokens":10},"claude-haiku-4-5":{"inputTokens":1000000}}}"#;
+    let mut cost = 0.0;
+    let moment = crate::testing::moment();
+    let mut hear = |heard: Heard<'_>| {
+        for event in translator.events(heard) {
+            if let EventKind::Usage(usage) = event {
+                cost += usage.cost_usd.unwrap();
+            }
+        }
+    };
+    Agent::Claude.adapter().record(crate::Record::Json(line.as_bytes()), &moment, &mut hear);
+    assert!((cost - 1.0001).abs() < 1e-9, "{cost}");
+}
+
+#[test]
+fn one_phrase_over_and_over_is_a_step_of_its_own() {
+    let chant = "I will now look at the file again to see what is wrong. ".repeat(500);
+    let kinds = |events: &[EventKind]| -> Vec<String> {
+        events
+            .iter()
+            .filter_map(|event| match event {
+                EventKind::Action(action) => Some(action.kind.clone()),
+                _ => None,
+            })
+            .collect()
+    };
+    let mut translator = translator();
+    assert_eq!(kinds(&translator.events(Heard::Said(Voice::Assistant, &chant))), ["chant"]);
+    // The result says it once more.
+    assert!(translator.events(Heard::Said(Voice::Result, &chant)).is_empty());
+    translator.events(Heard::Launched);
+    assert_eq!(kinds(&translator.events(Heard::Said(Voice::Result, &chant))), ["chant"]);
+}
+
+#[test]
 fn a_rate_limit_is_no_error() {
     let events = translator().events(Heard::Fault(Fault::new(FaultKind::RateLimited, "429")));
     let [EventKind::Worker(worker)] = &events[..] else { panic!("{events:?}") };

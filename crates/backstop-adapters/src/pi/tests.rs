@@ -15,7 +15,10 @@ fn a_message_counts_once_though_it_is_told_often() {
 {{"type":"agent_end","messages":[]}}"#
     );
     let (told, outcome) = read(&mut Pi::default(), stream.as_bytes(), None);
-    assert_eq!(told, ["usage 10 2 5 1 $0.5000 m", "said Hi.", "result Hi.", "ended Succeeded"]);
+    assert_eq!(
+        told,
+        ["usage 10 2 5 1 $0.5000 m", "said Hi.", "message Hi.", "result Hi.", "ended Succeeded"]
+    );
     assert_eq!(outcome, Outcome::Succeeded);
 }
 
@@ -45,6 +48,7 @@ fn an_error_that_pi_overcomes_is_no_failure() {
             "notice Rate limit exceeded",
             "usage 10 2 5 1 $0.5000 m",
             "said Hi.",
+            "message Hi.",
             "result Hi.",
             "ended Succeeded",
         ]

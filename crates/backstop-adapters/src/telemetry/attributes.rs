@@ -47,6 +47,11 @@ keys! {
     StatusCode = "status_code",
     TotalAttempts = "total_attempts",
     Success = "success",
+    ToolName = "tool_name",
+    ToolUseId = "tool_use_id",
+    ToolInput = "tool_input",
+    ToolParameters = "tool_parameters",
+    ErrorType = "error_type",
     // Of the conventions for generative AI.
     Operation = "gen_ai.operation.name",
     RequestModel = "gen_ai.request.model",

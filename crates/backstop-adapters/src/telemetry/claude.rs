@@ -1,6 +1,6 @@
 //! What Claude Code exports.
 
-use backstop_core::event::{Action, Usage};
+use backstop_core::event::{Action, ErrorCategory, Usage};
 
 use super::attributes::{Attributes, Key};
 use super::batch::{Batch, Part};
@@ -22,6 +22,8 @@ pub(super) struct Claude {
     batch: Batch,
     /// What the latest attempt of a request met.
     attempt: Option<(Option<u16>, String)>,
+    /// An attempt that failed in a way that no other will mend.
+    refused: Option<Fault>,
 }
 
 impl Claude {
@@ -50,28 +52,39 @@ impl Claude {
             cost_usd: record.amount(Key::CostUsd).filter(|cost| AMOUNTS.contains(cost)),
         };
         self.attempt = None;
+        self.refused = None;
         let session = session(record, resource);
         self.batch.add(session, REQUESTS, record.text(Key::Model), figures);
     }
 
-    /// A request failed, and may be tried again: no failure of the agent's yet.
-    pub fn failed_attempt(&mut self, record: &Attributes) {
-        let message = record.text(Key::ErrorText).unwrap_or_default().to_owned();
-        self.attempt = Some((status(record), message));
+    /// A request failed. What may be tried again is no failure of the agent's yet; the rest is not
+    /// tried again, so nobody will say that all attempts have failed.
+    pub fn failed_attempt(&mut self, record: &Attributes, moment: &Moment) {
+        let message = record.text(Key::ErrorText).unwrap_or_default();
+        let status = status(record);
+        self.refused = Some(fault(status, &said(message, status).unwrap_or_default(), moment))
+            .filter(|fault| fault.kind.category() == ErrorCategory::Critical);
+        self.attempt = Some((status, message.to_owned()));
+    }
+
+    /// What was refused for good, unless the agent got through after all: a key that is too old is
+    /// replaced once.
+    pub fn refused(&mut self) -> Option<Fault> {
+        let refused = self.refused.take()?;
+        self.attempt = None;
+        Some(refused)
     }
 
     /// All attempts of a request have failed.
     pub fn gave_up(&mut self, record: &Attributes, moment: &Moment) -> Fault {
-        let (seen, said) = self.attempt.take().unwrap_or_default();
+        self.refused = None;
+        let (seen, before) = self.attempt.take().unwrap_or_default();
         let status = status(record).or(seen);
-        let message = record.text(Key::ErrorText).map_or(said, str::to_owned);
-        let message = match (message.is_empty(), status) {
-            (false, _) => message,
-            (true, Some(status)) => format!("the API answered with status {status}"),
-            (true, None) => format!("the API failed {} times", record.count(Key::TotalAttempts)),
-        };
-        let known = status.and_then(|status| from_status(status, &message, moment));
-        known.unwrap_or_else(|| fault_of(&message, moment))
+        let message = record.text(Key::ErrorText).unwrap_or(&before);
+        let message = said(message, status).unwrap_or_else(|| {
+            format!("the API failed {} times", record.count(Key::TotalAttempts))
+        });
+        fault(status, &message, moment)
     }
 
     /// What all of an export adds.
@@ -91,18 +104,36 @@ impl Claude {
     }
 }
 
+/// What there is to say of a failure, if anything is.
+fn said(message: &str, status: Option<u16>) -> Option<String> {
+    match (message.is_empty(), status) {
+        (false, _) => Some(message.to_owned()),
+        (true, Some(status)) => Some(format!("the API answered with status {status}")),
+        (true, None) => None,
+    }
+}
+
+fn fault(status: Option<u16>, message: &str, moment: &Moment) -> Fault {
+    let known = status.and_then(|status| from_status(status, message, moment));
+    known.unwrap_or_else(|| fault_of(message, moment))
+}
+
 /// The agent made room in its context.
 pub(super) fn compaction(record: &Attributes) -> Option<Action> {
-    let failed = match record.get(Key::Success) {
-        Scalar::Truth(truth) => !truth,
-        other => other.text() == Some("false"),
-    };
-    (!failed).then(|| Action {
+    (!has_failed(record)).then(|| Action {
         signature: "compaction".to_owned(),
         kind: "compaction".to_owned(),
         result_signature: None,
         failed: false,
     })
+}
+
+/// Whether a record says that what it tells of did not succeed.
+pub(super) fn has_failed(record: &Attributes) -> bool {
+    match record.get(Key::Success) {
+        Scalar::Truth(truth) => !truth,
+        other => other.text() == Some("false"),
+    }
 }
 
 /// The name of a record that counts, without its prefix.
@@ -130,7 +161,8 @@ fn status(record: &Attributes) -> Option<u16> {
 
 const TOKENS: &str = "claude_code.token.usage";
 const COST: &str = "claude_code.cost.usage";
-const EVENTS: &[&str] = &["api_request", "api_error", "api_retries_exhausted", "compaction"];
+const EVENTS: &[&str] =
+    &["api_request", "api_error", "api_retries_exhausted", "compaction", "tool_result"];
 
 /// The sources of a session.
 const SOURCES: usize = 2;

@@ -209,9 +209,61 @@ fn compactions_are_actions() {
     let bodies = [logs(&[
         record("compaction", 1, &json!({"trigger": "auto", "success": true})),
         record("compaction", 2, &json!({"trigger": "auto", "success": false})),
-        record("tool_result", 3, &json!({"tool_name": "Bash", "success": true})),
+        record("user_prompt", 3, &json!({"prompt_length": 5})),
     ])];
     assert_eq!(told(&bodies), ["compaction compaction"]);
+}
+
+#[test]
+fn calls_of_tools_are_actions() {
+    let bash = |description: &str| {
+        let input = json!({"command": "ls", "description": description}).to_string();
+        json!({"tool_name": "Bash", "tool_use_id": description, "tool_input": input, "success": "true"})
+    };
+    let bodies = [logs(&[
+        record(
+            "tool_result",
+            1,
+            &json!({"tool_name": "Bash", "tool_use_id": "t1", "success": true}),
+        ),
+        record(
+            "tool_result",
+            2,
+            &json!({"tool_name": "Read", "success": "false", "error_type": "ENOENT"}),
+        ),
+        record("tool_result", 3, &bash("look")),
+        record("tool_result", 4, &bash("look again")),
+        record(
+            "tool_result",
+            5,
+            &json!({"tool_name": "Edit", "tool_parameters": "{\"b\":1,\"a\":2}"}),
+        ),
+        record("tool_result", 6, &json!({"success": true})),
+    ])];
+    assert_eq!(
+        told(&bodies),
+        [
+            "action Bash t1",
+            "action Read #2 => ENOENT",
+            "action Bash ls",
+            "action Bash ls",
+            "action Edit {\"a\":2,\"b\":1}",
+        ]
+    );
+}
+
+#[test]
+fn what_is_refused_for_good_is_told_though_nobody_tries_again() {
+    let refused =
+        record("api_error", 1, &json!({"status_code": 401, "error": "invalid x-api-key"}));
+    let told_of = |records: &[Value]| told(&[logs(records)]);
+    let expected = "fault Authentication: invalid x-api-key";
+    assert_eq!(told_of(std::slice::from_ref(&refused)), [expected]);
+    let twice = told(&[logs(std::slice::from_ref(&refused)), logs(&[request(2)])]);
+    assert_eq!(twice.iter().filter(|told| told.starts_with("fault")).count(), 1);
+    // A key that was too old, and was replaced.
+    let after = told_of(&[refused, request(2)]);
+    assert!(after.iter().all(|told| !told.starts_with("fault")), "{after:?}");
 }
 
 #[test]

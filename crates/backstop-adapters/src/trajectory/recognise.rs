@@ -47,8 +47,31 @@ fn kind(value: &Value) -> Option<Kind> {
         Some(Kind::OpenHands)
     } else if is_trial(value) || value.pointer("/results/0").is_some_and(is_trial) {
         Some(Kind::TerminalBench)
+    } else if is_copilot(value) {
+        Some(Kind::Copilot)
+    } else if is_droid(value) {
+        Some(Kind::Droid)
     } else {
         None
+    }
+}
+
+/// Its events know the one before them.
+fn is_copilot(value: &Value) -> bool {
+    let starts = ["session.", "assistant.", "user.", "tool."];
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    value.get("parentId").is_some()
+        && value.get("data").is_some_and(Value::is_object)
+        && starts.iter().any(|start| kind.starts_with(start))
+}
+
+/// Others have calls and ends, too, but under other names.
+fn is_droid(value: &Value) -> bool {
+    let has = |key| value.get(key).is_some();
+    match value.get("type").and_then(Value::as_str) {
+        Some("tool_call") => has("session_id") && has("toolCallId") && has("toolName"),
+        Some("completion") => has("session_id") && has("finalText"),
+        _ => false,
     }
 }
 
@@ -100,6 +123,13 @@ mod tests {
         Some(Kind::MiniSweAgent)
     )]
     #[case("\x1b[2m[{\"content\":\"\",\x1b[0m\"role\":\"user\"}]", Some(Kind::MiniSweAgent))]
+    #[case(r#"{"type":"session.start","data":{},"id":"e","parentId":null}"#, Some(Kind::Copilot))]
+    #[case(r#"{"type":"session.start","data":{}}"#, None)]
+    #[case(
+        r#"{"type":"tool_call","session_id":"s","toolCallId":"c","toolName":"Shell"}"#,
+        Some(Kind::Droid)
+    )]
+    #[case(r#"{"type":"tool_call","subtype":"started","call_id":"c","session_id":"s"}"#, None)]
     #[case("\u{feff}{\"info\":{},\"trajectory\":[]}", Some(Kind::SweAgent))]
     #[case("\x1b[2m{\"info\":{},\x1b[0m\n \"trajectory\":[]\n}\nx", Some(Kind::SweAgent))]
     #[case("x\n{\n \"info\":{},\n \"trajectory\":[]\n}", Some(Kind::SweAgent))]

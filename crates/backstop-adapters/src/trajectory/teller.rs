@@ -22,6 +22,10 @@ impl<'l> Teller<'l> {
         Self { listener, moment, told: Spent::default(), outcome: Outcome::CutOff }
     }
 
+    pub fn moment(&self) -> &'l Moment {
+        self.moment
+    }
+
     /// How the last launch ended.
     pub fn outcome(&self) -> Outcome {
         self.outcome
@@ -87,7 +91,7 @@ impl<'l> Teller<'l> {
     pub fn step(&mut self, call: &Call, result: Option<&str>, succeeded: Option<bool>) {
         self.at(call.at);
         self.hear(Heard::Shown(Shown::Call { tool: &call.tool, what: &call.what }));
-        self.action(&call.tool, &call.signature, result);
+        self.acted(&call.tool, &call.signature, result, succeeded == Some(false));
         if let (Some(result), Some(succeeded)) = (result, succeeded) {
             let what = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let (tool, of) = (&*call.tool, &*call.what);
@@ -133,12 +137,15 @@ impl<'l> Teller<'l> {
     }
 
     fn action(&mut self, kind: &str, signature: &str, result: Option<&str>) {
+        self.acted(kind, signature, result, false);
+    }
+
+    fn acted(&mut self, kind: &str, signature: &str, result: Option<&str>, failed: bool) {
         self.event(Action {
             signature: excerpt(signature).into_owned(),
             kind: kind.to_owned(),
             result_signature: result.map(|result| excerpt(result).into_owned()),
-            // Trajectories tell the output, and seldom whether it was a failure.
-            failed: false,
+            failed,
         });
     }
 

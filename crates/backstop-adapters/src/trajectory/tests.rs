@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use backstop_core::event::{EventKind, UsageBasis};
+use backstop_core::repetition::{Detector, Signal, Step, StepKind};
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -440,4 +441,94 @@ proptest! {
             kind.read(lines.as_bytes(), &moment(), &mut |_: Heard<'_>| ());
         }
     }
+}
+
+#[test]
+fn what_a_session_of_copilot_says_is_told() {
+    let event =
+        |kind: &str, data: &Value| json!({"type": kind, "data": data, "id": "e", "parentId": null});
+    let events = [
+        event("session.start", &json!({"sessionId": "s"})),
+        event("user.message", &json!({"content": "Do it."})),
+        event(
+            "assistant.message",
+            &json!({"content": "I look.", "toolRequests": [{"toolCallId": "c"}]}),
+        ),
+        event(
+            "tool.execution_start",
+            &json!({"toolCallId": "c", "toolName": "shell", "arguments": {"command": "ls"}}),
+        ),
+        event(
+            "tool.execution_complete",
+            &json!({"toolCallId": "c", "success": false, "result": {"content": "no"}}),
+        ),
+        event("session.error", &json!({"message": "Slow down", "statusCode": 429})),
+        event("assistant.message", &json!({"content": "Done.", "toolRequests": []})),
+        event("session.shutdown", &json!({"shutdownType": "routine"})),
+        event("session.resume", &json!({})),
+        event("abort", &json!({"reason": "user"})),
+    ];
+    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(told(lines.join("\n").as_bytes()), @r"
+    launched
+    says: I look.
+    [shell] ls -> no
+    fault RateLimited: Slow down
+    says: Done.
+    [message] Done.
+    result: Done.
+    ended Succeeded
+    launched
+    ended CutOff
+    ");
+}
+
+/// Steps that a trajectory says have failed count as that, whatever else differs.
+#[rstest]
+#[case::one_action(4, |_| "make", |number| format!("error number {number}"))]
+#[case::one_error(4, |number| ["a", "b", "c", "d"][number], |_| "error: no such target".to_owned())]
+fn failures_of_a_trajectory_are_repeated_errors(
+    #[case] count: usize,
+    #[case] command: fn(usize) -> &'static str,
+    #[case] error: fn(usize) -> String,
+) {
+    let events: Vec<Value> = (0..count)
+        .flat_map(|number| {
+            let id = number.to_string();
+            let common = json!({"id": id, "timestamp": "2026-06-16T05:39:00", "source": "agent"});
+            let event = |kind: &str, more: Value| {
+                let mut event = common.clone();
+                let fields = event.as_object_mut().unwrap();
+                fields.insert("kind".to_owned(), json!(kind));
+                fields.extend(more.as_object().unwrap().clone());
+                event
+            };
+            [
+                event(
+                    "ActionEvent",
+                    json!({"tool_name": "terminal", "tool_call_id": id, "llm_response_id": id,
+                    "action": {"kind": "TerminalAction", "command": command(number)}}),
+                ),
+                event("AgentErrorEvent", json!({"tool_call_id": id, "error": error(number)})),
+            ]
+        })
+        .collect();
+    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+    let mut detector = Detector::new();
+    let mut judged = Vec::new();
+    Kind::OpenHandsSdk.read(lines.join("\n").as_bytes(), &moment(), &mut |heard: Heard<'_>| {
+        if let Heard::Event(EventKind::Action(action)) = heard {
+            detector.observe(&Step {
+                kind: StepKind::from(&*action.kind),
+                action: action.signature.as_bytes(),
+                result: action.result_signature.as_deref().map(str::as_bytes),
+                failed: action.failed,
+                active_ms: 0,
+                cost_usd: 0.0,
+                turn: Some(judged.len() as u64),
+            });
+            judged.push(detector.reading().kind);
+        }
+    });
+    assert_eq!(judged, [None, None, None, Some(Signal::RepeatError)]);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use backstop_adapters::{Agent, Outcome};
+use backstop_adapters::{Agent, Exit, Outcome};
 use backstop_core::event::EventKind;
 
 use super::quoting;
@@ -233,5 +233,18 @@ fn what_is_quoted_is_not_said() {
         assert!(told.faults().is_empty(), "{agent}: {:?}", told.faults());
         assert_eq!(told.count("matched"), 0, "{agent}: {told:?}");
         assert_eq!(told.outcome, Outcome::Succeeded, "{agent}: {told:?}");
+    }
+}
+
+/// Words of an agent that failed are searched for nothing but what its program says itself.
+#[test]
+fn what_a_failing_agent_quotes_is_not_why_it_failed() {
+    let exit = Some(Exit { code: Some(1), signal: None });
+    let text = quoting::answer(&quoting::everything());
+    // aider's own lines are no different on the screen.
+    for agent in Agent::ALL.into_iter().filter(|agent| *agent != Agent::Aider) {
+        let told = Told::at_exit(agent, text.as_bytes(), exit);
+        assert!(told.faults().is_empty(), "{agent}: {:?}", told.faults());
+        assert_eq!(told.outcome, Outcome::Failed, "{agent}: {told:?}");
     }
 }

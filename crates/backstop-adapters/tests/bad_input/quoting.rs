@@ -67,7 +67,17 @@ pub fn everything() -> String {
 /// One stream of each agent and form, which ends well.
 pub fn streams() -> Vec<(Agent, String)> {
     let text = &everything();
-    let mut streams = vec![(Agent::Aider, aider(text)), (Agent::Codex, codex_text(text))];
+    let mut streams = vec![
+        (Agent::Aider, aider(text)),
+        (Agent::Codex, codex_text(text)),
+        (Agent::Claude, answer(text)),
+        (Agent::Codex, answer(text)),
+        (Agent::Gemini, answer(text)),
+        (Agent::OpenCode, answer(text)),
+        (Agent::Cursor, answer(text)),
+        (Agent::Goose, answer(text)),
+        (Agent::Pi, answer(text)),
+    ];
     let json = [
         (Agent::Claude, claude(text)),
         (Agent::Claude, claude_transcript(text)),
@@ -229,6 +239,17 @@ fn pi(text: &str) -> Vec<Value> {
         json!({"type": "message_end", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "usage": {"input": 1, "output": 1}, "stopReason": "stop"}}),
         json!({"type": "agent_end", "messages": []}),
     ]
+}
+
+/// An answer in plain words, which quotes everything but what the agent itself would say at its end.
+/// A line that is a record is one, so it is quoted as such.
+pub fn answer(text: &str) -> String {
+    let quoted: Vec<String> = text
+        .lines()
+        .filter(|line| !PHRASES.iter().any(|phrase| line.contains(phrase)))
+        .map(|line| if line.starts_with('{') { format!("> {line}") } else { line.to_owned() })
+        .collect();
+    format!("These are the messages:\n\n{}\n\nAll are told apart now.\n", quoted.join("\n"))
 }
 
 /// A history: what a person asked for, and a file in the model's answer.

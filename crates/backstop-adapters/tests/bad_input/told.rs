@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backstop_adapters::{
-    Adapter, Agent, Framer, Heard, Jsonl, JsonlMapping, Moment, Outcome, Record, Translator,
+    Adapter, Agent, Exit, Framer, Heard, Jsonl, JsonlMapping, Moment, Outcome, Record, Translator,
 };
 use backstop_core::document::Syntax;
 use backstop_core::event::EventKind;
@@ -23,6 +23,10 @@ pub struct Told {
 
 impl Told {
     pub fn of(agent: Agent, stream: &[u8]) -> Self {
+        Self::at_exit(agent, stream, None)
+    }
+
+    pub fn at_exit(agent: Agent, stream: &[u8], exit: Option<Exit>) -> Self {
         let mut adapter: Box<dyn Adapter> = match agent {
             Agent::Jsonl => Box::new(Jsonl::new(mapping())),
             agent => agent.adapter(),
@@ -38,7 +42,7 @@ impl Told {
             framer.push(chunk, &mut read);
         }
         framer.finish(&mut read);
-        let outcome = adapter.finish(None, &moment, &mut hear);
+        let outcome = adapter.finish(exit, &moment, &mut hear);
         Self { events, outcome }
     }
 

@@ -127,6 +127,8 @@ record! {
         optional monologue_equal: Count,
         /// So many empty answers in a row.
         optional empty: Count,
+        /// So many answers that say one phrase over and over, without an action between.
+        optional content_chant: Count,
         /// So many compactions of the context without a successful action between.
         optional compaction: Count,
         /// Which share of the last steps must have been there before.
@@ -154,6 +156,7 @@ impl Repetition {
             monologue: count(self.monologue, normal.monologue),
             monologue_equal: count(self.monologue_equal, normal.monologue_equal),
             empty: count(self.empty, normal.empty),
+            content_chant: count(self.content_chant, normal.content_chant),
             novelty: self.novelty.map_or(normal.novelty, |share| share.0),
             compaction: count(self.compaction, normal.compaction),
             score: self.score.map_or(normal.score, |score| score.0),

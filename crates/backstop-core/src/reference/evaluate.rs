@@ -382,6 +382,7 @@ fn thresholds(limit: &Repetition) -> Thresholds {
         (limit.monologue, &mut thresholds.monologue),
         (limit.monologue_equal, &mut thresholds.monologue_equal),
         (limit.empty, &mut thresholds.empty),
+        (limit.content_chant, &mut thresholds.content_chant),
         (limit.compaction, &mut thresholds.compaction),
     ];
     for (own, threshold) in counts {

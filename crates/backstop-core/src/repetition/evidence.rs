@@ -92,6 +92,12 @@ impl Excerpt {
     }
 }
 
+impl Default for Excerpt {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl std::fmt::Debug for Excerpt {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.as_str().fmt(formatter)

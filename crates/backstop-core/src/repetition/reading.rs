@@ -27,6 +27,9 @@ pub struct Reading {
     pub equal_messages: u32,
     /// Empty answers in a row.
     pub empties: u32,
+    /// Answers since the last action that said one phrase over and over.
+    #[serde(default)]
+    pub chants: u32,
     /// Condensations since the last successful action.
     pub compactions: u32,
     /// The share of the last 8 steps that had been there before.

@@ -25,6 +25,8 @@ pub enum Signal {
     Monologue,
     /// Empty answers.
     Empty,
+    /// One phrase over and over in an answer.
+    ContentChant,
     /// The context is condensed again and again, and nothing succeeds between.
     CompactionLoop,
     /// The last steps brought nothing that was not there before.
@@ -36,13 +38,14 @@ pub enum Signal {
 }
 
 impl Signal {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::RepeatPair,
         Self::RepeatAction,
         Self::RepeatError,
         Self::Cycle,
         Self::Monologue,
         Self::Empty,
+        Self::ContentChant,
         Self::CompactionLoop,
         Self::Novelty,
         Self::Poll,
@@ -57,6 +60,7 @@ impl Signal {
             Self::Cycle => "cycle",
             Self::Monologue => "monologue",
             Self::Empty => "empty",
+            Self::ContentChant => "content_chant",
             Self::CompactionLoop => "compaction_loop",
             Self::Novelty => "novelty",
             Self::Poll => "poll",
@@ -147,6 +151,8 @@ pub struct Thresholds {
     pub monologue_equal: u32,
     /// Empty answers in a row.
     pub empty: u32,
+    /// Answers that say one phrase over and over, with no action between.
+    pub content_chant: u32,
     /// Condensations with no successful action between.
     pub compaction: u32,
     /// The share of the last steps that had been there before.
@@ -170,6 +176,7 @@ impl Thresholds {
                 monologue: 6,
                 monologue_equal: 4,
                 empty: 5,
+                content_chant: 2,
                 compaction: 20,
                 novelty: 1.0,
                 score: 4.0,
@@ -184,6 +191,7 @@ impl Thresholds {
                 monologue: 3,
                 monologue_equal: 3,
                 empty: 3,
+                content_chant: 1,
                 compaction: 10,
                 novelty: 1.0,
                 score: 2.5,
@@ -198,6 +206,7 @@ impl Thresholds {
                 monologue: 3,
                 monologue_equal: 2,
                 empty: 2,
+                content_chant: 1,
                 compaction: 5,
                 novelty: 0.875,
                 score: 1.5,
@@ -217,6 +226,7 @@ impl Thresholds {
                 reading.messages >= self.monologue || reading.equal_messages >= self.monologue_equal
             }
             Signal::Empty => reading.empties >= self.empty,
+            Signal::ContentChant => reading.chants >= self.content_chant,
             Signal::CompactionLoop => reading.compactions >= self.compaction,
             Signal::Novelty => reading.repeated_share >= self.novelty,
             Signal::Poll => {
@@ -276,6 +286,7 @@ mod tests {
     #[case(Signal::Monologue, 3, |n: u32| Reading { messages: n, ..none() })]
     #[case(Signal::Monologue, 3, |n: u32| Reading { equal_messages: n, ..none() })]
     #[case(Signal::Empty, 3, |n: u32| Reading { empties: n, ..none() })]
+    #[case(Signal::ContentChant, 1, |n: u32| Reading { chants: n, ..none() })]
     #[case(Signal::CompactionLoop, 10, |n: u32| Reading { compactions: n, ..none() })]
     #[case(Signal::Novelty, 8, |n: u32| Reading { repeated_share: f64::from(n) / 8.0, ..none() })]
     #[case(Signal::Poll, 30, |n: u32| waited(u64::from(n) * 60_000, 0.0))]

@@ -40,6 +40,8 @@ struct Memory {
     action: Excerpt,
     message: Excerpt,
     message_key: u64,
+    #[serde(default)]
+    chant: Excerpt,
     error_key: u64,
     declared: Excerpt,
     declared_key: u64,
@@ -59,6 +61,8 @@ struct Counts {
     messages: Streak,
     equal_messages: Streak,
     empties: Streak,
+    #[serde(default)]
+    chants: Streak,
     compactions: Streak,
     wait: Wait,
     cycles: Cycles,
@@ -127,6 +131,10 @@ impl State {
             StepKind::Action => self.observe_action(step),
             StepKind::Message => self.observe_message(step.action),
             StepKind::Empty => self.counts.empties.extend(self.steps),
+            StepKind::Chant => {
+                self.counts.chants.extend(self.steps);
+                self.memory.chant = Excerpt::new(step.action);
+            }
             StepKind::Compaction => self.counts.compactions.extend(self.steps),
             StepKind::User => {}
             StepKind::Person => self.forget(),
@@ -167,6 +175,7 @@ impl State {
             messages: counts.messages.count,
             equal_messages: counts.equal_messages.count,
             empties: counts.empties.count,
+            chants: counts.chants.count,
             compactions: counts.compactions.count,
             repeated_share: f64::from(counts.seen.count_ones()) / f64::from(u8::BITS),
             polling: counts.wait.polling(),
@@ -198,6 +207,7 @@ impl State {
         counts.messages.clear();
         counts.equal_messages.clear();
         counts.empties.clear();
+        counts.chants.clear();
         if !step.failed {
             counts.compactions.clear();
         }
@@ -327,6 +337,7 @@ impl Memory {
             action: Excerpt::EMPTY,
             message: Excerpt::EMPTY,
             message_key: 0,
+            chant: Excerpt::EMPTY,
             error_key: 0,
             declared: Excerpt::EMPTY,
             declared_key: 0,

@@ -159,7 +159,7 @@ fn work() -> impl Strategy<Value = EventKind> {
             .prop_map(|metrics| Cycle { metrics }.into());
     let action = (
         select(vec!["ls", "cargo test", "sleep 5"]),
-        select(vec!["", "", "", "message", "empty", "compaction", "user", "person"]),
+        select(vec!["", "", "", "message", "empty", "chant", "compaction", "user", "person"]),
         prop::option::of(select(vec!["ok", "error: no"])),
         prop::bool::weighted(0.3),
     )

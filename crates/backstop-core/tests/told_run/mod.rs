@@ -53,6 +53,10 @@ impl Run {
         self.step(StepKind::Empty, "", None, false)
     }
 
+    pub fn chant(self, phrase: &str) -> Self {
+        self.step(StepKind::Chant, phrase, None, false)
+    }
+
     pub fn condense(self) -> Self {
         self.step(StepKind::Compaction, "", None, false)
     }

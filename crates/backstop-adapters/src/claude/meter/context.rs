@@ -76,6 +76,6 @@ impl Window {
 
 const USUAL_SIZE: u64 = 200_000;
 const LARGE_SIZE: u64 = 1_000_000;
-const LARGE_MARK: &str = "[1m]";
+pub(super) const LARGE_MARK: &str = "[1m]";
 const FAMILIES: [&str; 4] = ["claude", "opus", "sonnet", "haiku"];
 const MOST_MODELS: usize = 64;

@@ -38,6 +38,7 @@ claude-transcripts/subagent.jsonl                              1576   1586   427
 claude-transcripts/subagents/agent-aac57f5.jsonl               2408      7    29274   18814         -   1   12  1×cut-off                                    -
 claude-transcripts/subagents/agent-acompact-946d2b.jsonl          3      8    17842  121689         -   1    0  1×cut-off                                    -
 claude-transcripts/tool-heavy.jsonl                              54    212    88231   17696         -   1    6  1×cut-off                                    -
+other-agents/amp-stream-success-hand.jsonl                      150     30        0       0         -   1    1  1×succeeded                                  -
 ";
 
 #[test]
@@ -51,6 +52,7 @@ fn captures() {
     let mut table = String::new();
     for file in EXPECTED.lines().filter_map(|row| row.split_whitespace().next()) {
         let told = told(&std::fs::read(format!("{root}/{file}")).unwrap(), None);
+        assert_eq!(told.of_kind("empty"), 0, "{file}");
         let [input, output, read, written] = told.tokens();
         let cost = told.cost().map_or("-".to_owned(), |cost| format!("{:.0}", cost * 1e6));
         let last = (told.ends.len() < told.launches).then_some(told.outcome).flatten();
@@ -72,6 +74,45 @@ fn captures() {
         .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ") + "\n")
         .collect();
     assert_eq!(table, aligned);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "captures are files, and only tests read them")]
+fn every_capture_is_in_the_table() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
+    let folders = ["claude-loops", "claude-stream", "claude-transcripts"];
+    let mut folders: Vec<String> = folders.map(|folder| format!("{root}/{folder}")).into();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            println!("skipped: no captures at {folder}");
+            continue;
+        };
+        for entry in entries {
+            let path = entry.unwrap().path().to_string_lossy().into_owned();
+            let name = path.strip_prefix(root).unwrap().trim_start_matches('/');
+            if std::fs::metadata(&path).unwrap().is_dir() {
+                folders.push(path);
+            } else {
+                assert!(EXPECTED.lines().any(|row| row.starts_with(&format!("{name} "))), "{name}");
+            }
+        }
+    }
+}
+
+/// Of all that were denied something, only the one that was denied its only call got nowhere.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "captures are files, and only tests read them")]
+fn captures_that_need_a_person() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
+    let files = EXPECTED.lines().filter_map(|row| row.split_whitespace().next());
+    let blocked: Vec<&str> = files
+        .filter(|file| {
+            let capture = std::fs::read(format!("{root}/{file}")).unwrap_or_default();
+            !told(&capture, None).blocked.is_empty()
+        })
+        .collect();
+    let expected = ["claude-stream/hand-written-session.jsonl"];
+    assert!(blocked == expected || std::fs::metadata(root).is_err(), "{blocked:?}");
 }
 
 #[test]

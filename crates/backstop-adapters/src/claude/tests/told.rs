@@ -1,6 +1,6 @@
 //! What an adapter told, in a form that tests can compare.
 
-use backstop_core::event::{EventKind, Usage, UsageBasis};
+use backstop_core::event::{EventKind, Usage, UsageBasis, WorkerStatus};
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -23,6 +23,8 @@ pub struct Told {
     pub quotas: Vec<(String, f64, Option<String>)>,
     pub calls: Vec<String>,
     pub notices: Vec<String>,
+    /// What a person is needed for.
+    pub blocked: Vec<String>,
     pub outcome: Option<Outcome>,
 }
 
@@ -73,6 +75,9 @@ impl Told {
             Heard::Event(EventKind::Quota(quota)) => {
                 let resets_at = quota.resets_at.map(|at| at.to_string());
                 self.quotas.push((quota.window, quota.used, resets_at));
+            }
+            Heard::Event(EventKind::Worker(worker)) if worker.status == WorkerStatus::Blocked => {
+                self.blocked.extend(worker.detail);
             }
             Heard::Event(other) => panic!("unexpected {other:?}"),
             Heard::Fault(fault) => {

@@ -7,25 +7,25 @@ use super::told::moment;
 use super::{Told, told};
 use crate::{Adapter, Claude, FaultKind, Heard, Outcome, Record};
 
-fn lines(lines: &[&str]) -> Told {
+pub(super) fn lines(lines: &[&str]) -> Told {
     told(lines.join("\n").as_bytes(), None)
 }
 
-const INIT: &str =
+pub(super) const INIT: &str =
     r#"{"type":"system","subtype":"init","session_id":"s1","model":"claude-opus-4-5"}"#;
-const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s1","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":40,"cache_read_input_tokens":9},"duration_ms":1}"#;
+pub(super) const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s1","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":40,"cache_read_input_tokens":9},"duration_ms":1}"#;
 
-fn assistant(id: &str, content: &str) -> String {
+pub(super) fn assistant(id: &str, content: &str) -> String {
     format!(
         r#"{{"type":"assistant","session_id":"s1","parent_tool_use_id":null,"message":{{"id":"{id}","model":"claude-opus-4-5","content":[{content}],"usage":{{"input_tokens":10,"cache_creation_input_tokens":100,"cache_read_input_tokens":1000,"output_tokens":2}}}}}}"#
     )
 }
 
-fn call(id: &str, command: &str) -> String {
+pub(super) fn call(id: &str, command: &str) -> String {
     format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{command}"}}}}"#)
 }
 
-fn answer(id: &str, text: &str, is_error: bool) -> String {
+pub(super) fn answer(id: &str, text: &str, is_error: bool) -> String {
     let text = serde_json::Value::from(text);
     format!(
         r#"{{"type":"user","session_id":"s1","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":{text},"is_error":{is_error}}}]}}}}"#
@@ -119,6 +119,21 @@ fn a_turn_that_only_speaks_is_a_message() {
     let kinds: Vec<_> =
         told.actions.iter().map(|(kind, what, _)| format!("{kind} {what}")).collect();
     assert_eq!(kinds, ["message One.", "message Two.", r#"action Bash {"command":"a"}"#]);
+}
+
+#[test]
+fn an_answer_with_nothing_in_it_is_empty() {
+    let nothing = assistant("m1", "");
+    let thoughts = assistant("m2", r#"{"type":"thinking","thinking":"hm"}"#);
+    let placeholder = assistant("m3", r#"{"type":"text","text":"(no content)"}"#);
+    let other = assistant("m4", r#"{"type":"server_tool_use","id":"w","name":"web_search"}"#);
+    let told = lines(&[INIT, &nothing, &thoughts, &placeholder, &other, DONE]);
+    assert_eq!((told.of_kind("empty"), told.of_kind("message")), (3, 0));
+    assert!(told.assistant.is_empty());
+    // Its parts may still come: in the same message, or not at all because it was cut off.
+    let call = assistant("m2", &call("t1", "ls"));
+    assert_eq!(lines(&[INIT, &thoughts, &call, DONE]).of_kind("empty"), 0);
+    assert_eq!(lines(&[INIT, &thoughts]).of_kind("empty"), 0);
 }
 
 #[test]
@@ -270,6 +285,51 @@ fn output_is_counted_as_it_streams() {
     assert_eq!(told.tokens(), [10, 77, 1000, 100]);
 }
 
+#[test]
+fn what_streams_side_by_side_is_told_apart() {
+    let event = |parent: &str, event: &str| {
+        format!(
+            r#"{{"type":"stream_event","session_id":"s1","parent_tool_use_id":{parent},"event":{event}}}"#
+        )
+    };
+    let start = |id: &str| {
+        format!(
+            r#"{{"type":"message_start","message":{{"id":"{id}","model":"claude-opus-4-5","usage":{{"input_tokens":1,"output_tokens":1}}}}}}"#
+        )
+    };
+    let delta =
+        |output: u64| format!(r#"{{"type":"message_delta","usage":{{"output_tokens":{output}}}}}"#);
+    let told = lines(&[
+        INIT,
+        &event("null", &start("m1")),
+        &event("\"t1\"", &start("m2")),
+        &event("null", &delta(100)),
+        &event("\"t1\"", &delta(50)),
+    ]);
+    assert_eq!(told.tokens(), [2, 150, 0, 0]);
+}
+
+#[test]
+fn each_model_is_told_where_nobody_knows_the_cost() {
+    let result = |opus: u64, haiku: u64| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s1","total_cost_usd":0,"modelUsage":{{"claude-opus-4-5":{{"inputTokens":{opus}}},"claude-haiku-4-5":{{"inputTokens":{haiku}}}}}}}"#
+        )
+    };
+    let mut figures = Vec::new();
+    let mut claude = Claude::new();
+    for line in [INIT, &result(10, 1_000_000), &result(30, 1_000_000)] {
+        claude.record(Record::Json(line.as_bytes()), &moment(), &mut |heard: Heard<'_>| {
+            if let Heard::Event(backstop_core::event::EventKind::Usage(usage)) = heard {
+                figures.push((usage.model.unwrap(), usage.input_tokens));
+            }
+        });
+    }
+    let opus = "claude-opus-4-5".to_owned();
+    let first = [("claude-haiku-4-5".to_owned(), 1_000_000), (opus.clone(), 10)];
+    assert_eq!(figures, [&first[..], &[(opus, 20)]].concat());
+}
+
 #[rstest]
 #[case::large_by_name("claude-sonnet-4-5[1m]", 1_000_000)]
 #[case::other_maker("glm-4.6", 0)]
@@ -311,6 +371,37 @@ fn a_transcript_ends_with_its_last_message(#[case] stop: &str, #[case] outcome: 
 )]
 #[case::long_prose(
     "I fixed how a rate limit is handled.\nThe rate limit is now read.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::authentication(
+    "Done: I added authentication to the login page.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::rate_limit("I added rate limit handling.", Some(0), Outcome::Succeeded, None)]
+#[case::connection(
+    "The connection was closed: I fixed the timeout bug.",
+    Some(0),
+    Outcome::Succeeded,
+    None
+)]
+#[case::disk(
+    "The log says: no space left on device.\nInvalid API key\nI could not go on.",
+    Some(1),
+    Outcome::Failed,
+    None
+)]
+#[case::with_a_hint(
+    "API Error: 529 Overloaded\n\nSee the status page.",
+    Some(1),
+    Outcome::Failed,
+    Some(FaultKind::Overloaded)
+)]
+#[case::quoted_limit(
+    "5-hour limit reached ∙ resets 12am\nis what the file says.",
     Some(0),
     Outcome::Succeeded,
     None
@@ -440,6 +531,17 @@ fn a_rejection_counts_only_where_the_launch_does_not_succeed() {
 fn errors_say_more_than_what_was_said_before_them() {
     let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"Prompt is too long","errors":["Credit balance is too low"],"session_id":"s1"}"#;
     assert_eq!(lines(&[INIT, line]).fault_kinds(), [FaultKind::Credits]);
+}
+
+#[rstest]
+#[case(r#""result":"I fixed how a rate limit is told.","errors":[]"#)]
+#[case(r#""result":"","errors":["Error: Command failed: cat: docs/rate limit.md: No such file"]"#)]
+#[case(r#""result":"","errors":["grep: authentication: No such file"]"#)]
+fn what_the_agent_or_a_tool_said_is_not_why_it_failed(#[case] fields: &str) {
+    let line = format!(
+        r#"{{"type":"result","subtype":"error_during_execution","is_error":true,{fields},"session_id":"s1"}}"#
+    );
+    assert_eq!(lines(&[INIT, &line]).fault_kinds(), [FaultKind::Other]);
 }
 
 proptest! {

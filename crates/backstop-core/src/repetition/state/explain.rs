@@ -34,6 +34,12 @@ impl State {
             Signal::Empty => told(signal, &counts.empties, &Excerpt::EMPTY, |times, steps| {
                 format!("the agent answered with nothing {times} in a row ({steps})")
             }),
+            Signal::ContentChant => {
+                let phrase = memory.chant.as_str();
+                told(signal, &counts.chants, &memory.chant, |_, steps| {
+                    format!("the agent said `{phrase}` over and over ({steps})")
+                })
+            }
             Signal::CompactionLoop => {
                 told(signal, &counts.compactions, &Excerpt::EMPTY, |times, steps| {
                     format!(

@@ -2,7 +2,7 @@
 
 /// The latest lines of a text, in bounded memory.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     text: String,
 }
 
@@ -25,14 +25,23 @@ impl Words {
         self.text.trim()
     }
 
-    /// The one line that this is, if it is short enough for an error message.
+    /// The one line that this is, if it is one.
     pub fn only_line(&self) -> Option<&str> {
-        let text = self.text();
-        let short = !text.is_empty() && text.len() <= LONGEST_ERROR && !text.contains('\n');
-        short.then_some(text)
+        Some(self.text()).filter(|text| !text.is_empty() && !text.contains('\n'))
+    }
+
+    /// The first line, if hardly any follows.
+    pub fn first_of_few(&self) -> Option<&str> {
+        let mut lines = self.text().lines();
+        let first = lines.next()?.trim();
+        (lines.count() < FEW).then_some(first)
+    }
+
+    pub fn last_line(&self) -> Option<&str> {
+        self.text().lines().next_back().map(str::trim)
     }
 }
 
 /// What an agent says last counts most.
 const KEPT: usize = 1024 * 1024;
-const LONGEST_ERROR: usize = 240;
+const FEW: usize = 3;

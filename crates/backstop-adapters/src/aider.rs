@@ -37,6 +37,8 @@ pub struct Aider {
     is_history: bool,
     /// Own lines are not quoted, so what is quoted is the model's.
     is_screen: bool,
+    /// In a history, the model is in the middle of a block of code.
+    in_code: bool,
     /// A program's output is on the screen, which nothing marks there.
     muted: bool,
 }
@@ -71,7 +73,15 @@ impl Adapter for Aider {
 
 impl Aider {
     fn line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
-        let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen);
+        // What a block of code quotes is the model's: aider ends its own lines with two blanks. Not
+        // every history has kept them, so elsewhere nobody looks at that.
+        let is_code = self.is_history && self.in_code && !line.ends_with("  ");
+        let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen && !is_code);
+        if line.starts_with("```") {
+            self.in_code = !self.in_code;
+        } else if line.starts_with("#### ") {
+            self.in_code = false;
+        }
         self.is_history |= quoted.is_some_and(|line| OWN.is_match(line));
         let own = quoted.unwrap_or(line).trim_end();
 

@@ -6,6 +6,7 @@ mod limits;
 mod rollout;
 mod text;
 
+use backstop_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::fields::{count, parse, text};
@@ -28,6 +29,8 @@ pub struct Codex {
     has_turns: bool,
     /// Nothing came after the agent's latest words.
     spoke_last: bool,
+    /// When all windows of the plan are open again, where one of them is used up.
+    full_until: Option<Timestamp>,
 }
 
 impl Adapter for Codex {

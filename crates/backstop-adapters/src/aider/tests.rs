@@ -134,3 +134,17 @@ fn errors_that_are_tried_again_are_no_failures(
     assert_eq!(told, expected);
     assert_eq!(ended, outcome);
 }
+
+#[test]
+fn what_a_block_of_code_quotes_is_the_models() {
+    let history = "\n# aider chat started at 2026-02-27 18:03:28\n\n> Aider v0.86.0  \n\n\
+        #### fix  \n\n```\n> litellm.AuthenticationError: bad key\n\
+        > Tokens: 5k sent, 1k received.\n```\n\n\
+        > Tokens: 1.0k sent, 10 received. Cost: $0.01 message, $0.01 session.  \n\n\
+        #### more  \n\n```\nleft open\n\n> Tokens: 20 sent, 2 received.  \n";
+    let told = aider(history);
+    let usage: Vec<_> = told.iter().filter(|line| line.starts_with("usage")).collect();
+    assert_eq!(usage.len(), 2, "{told:?}");
+    assert!(usage[0].starts_with("usage 1000 10 "), "{told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("fault")), "{told:?}");
+}

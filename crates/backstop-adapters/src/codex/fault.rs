@@ -24,6 +24,12 @@ pub(super) fn of_record(record: &Value, moment: &Moment) -> Fault {
         _ => return fault,
     };
     let status = u16::try_from(count(details, "http_status_code")).unwrap_or(0);
+    // These say more than that something was tried too often.
+    if matches!(status, 401 | 403 | 429)
+        && let Some(fault) = from_status(status, message, moment)
+    {
+        return fault;
+    }
     match from_category(name) {
         Some(kind) if kind != FaultKind::Other => Fault { kind, ..fault },
         _ => from_status(status, message, moment).unwrap_or(fault),

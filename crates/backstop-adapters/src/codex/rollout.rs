@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Codex, fault, limits, tokens};
 use crate::calls::{Call, Returned};
 use crate::fields::{count, text, time, words};
-use crate::{Heard, Listener, Moment, Outcome, Shown};
+use crate::{FaultKind, Heard, Listener, Moment, Outcome, Shown};
 
 impl Codex {
     pub(super) fn rollout(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
@@ -100,6 +100,12 @@ impl Codex {
                         self.launch.failed(fault::of_record(error, moment), listener);
                         self.launch.ended(Outcome::Failed, listener);
                     }
+                    // A turn that ends without a word after an error ended with the error.
+                    None if text(event, "last_agent_message").is_none()
+                        && self.launch.has_failed() =>
+                    {
+                        self.launch.ended(Outcome::Failed, listener);
+                    }
                     None => self.launch.ended(Outcome::Succeeded, listener),
                 }
             }
@@ -109,7 +115,13 @@ impl Codex {
                 listener.hear(Heard::Shown(Shown::Notice(reason)));
                 self.launch.ended(Outcome::Failed, listener);
             }
-            "error" => self.launch.failed(fault::of_record(event, moment), listener),
+            "error" => {
+                let mut fault = fault::of_record(event, moment);
+                if fault.kind == FaultKind::RateLimited {
+                    fault.retry_at = fault.retry_at.or(self.full_until);
+                }
+                self.launch.failed(fault, listener);
+            }
             "stream_error" | "warning" => {
                 let message = text(event, "message").unwrap_or_default();
                 listener.hear(Heard::Shown(Shown::Notice(message)));
@@ -133,7 +145,13 @@ impl Codex {
             }
         }
         let windows = event.get("rate_limits").unwrap_or(&Value::Null);
+        if windows.is_object() {
+            self.full_until = None;
+        }
         for quota in limits::quotas(windows, moment.now) {
+            if quota.used >= 1.0 {
+                self.full_until = self.full_until.max(quota.resets_at);
+            }
             listener.hear(Heard::Event(quota.into()));
         }
     }

@@ -147,6 +147,32 @@ fn session_files_tell_totals_context_and_quotas() {
     );
 }
 
+#[test]
+fn a_turn_without_a_word_after_an_error_has_failed() {
+    let stream = r#"
+{"timestamp":"2026-02-23T19:34:26Z","type":"session_meta","payload":{"id":"s"}}
+{"timestamp":"2026-02-23T19:34:26Z","type":"event_msg","payload":{"type":"task_started"}}
+{"timestamp":"2026-02-23T19:34:27Z","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":100.0,"window_minutes":300,"resets_at":4102444800}}}}
+{"timestamp":"2026-02-23T19:34:28Z","type":"event_msg","payload":{"type":"error","message":"no more for now","codex_error_info":"usage_limit_exceeded"}}
+{"timestamp":"2026-02-23T19:34:28Z","type":"event_msg","payload":{"type":"task_complete","last_agent_message":null}}
+{"timestamp":"2026-02-23T19:35:00Z","type":"event_msg","payload":{"type":"task_started"}}
+{"timestamp":"2026-02-23T19:35:01Z","type":"event_msg","payload":{"type":"error","message":"gone","codex_error_info":{"response_too_many_failed_attempts":{"http_status_code":429}}}}
+{"timestamp":"2026-02-23T19:35:02Z","type":"event_msg","payload":{"type":"agent_message","message":"It went well."}}
+{"timestamp":"2026-02-23T19:35:02Z","type":"event_msg","payload":{"type":"task_complete","last_agent_message":"It went well."}}
+"#;
+    let told = codex(stream);
+    let faults: Vec<_> = told.iter().filter(|line| line.starts_with("fault")).collect();
+    assert_eq!(
+        faults,
+        [
+            "fault RateLimited: no more for now until 2100-01-01T00:00:00Z",
+            "fault RateLimited: gone until 2100-01-01T00:00:00Z",
+        ]
+    );
+    let ends: Vec<_> = told.iter().filter(|line| line.starts_with("ended")).collect();
+    assert_eq!(ends, ["ended Failed", "ended Succeeded"]);
+}
+
 const TEXT: &str = "\
 [2025-08-31T12:37:08] OpenAI Codex v0.27.0 (research preview)
 --------

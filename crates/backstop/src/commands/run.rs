@@ -8,6 +8,7 @@ pub mod supervise;
 
 use std::path::PathBuf;
 
+use backstop_core::condition::OutputSource;
 use backstop_core::diagnostic::Diagnostic;
 use backstop_core::policy::{Layers, Policy, Preset};
 use backstop_runner::launch::{Launch, Stdin};
@@ -40,14 +41,20 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
 }
 
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
-    let flags = flags::layer(arguments)?;
+    let mut flags = flags::layer(arguments, OutputSource::Any)?;
     let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    // Only the whole policy says which agent it is.
+    if arguments.done.until_output.is_some()
+        && phrases::has_own_words(&source.policy, &arguments.command)
+    {
+        flags = flags::layer(arguments, OutputSource::Assistant)?;
+        source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    }
     backstop_adapters::usable(&source.policy)
         .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
     let cwd = std::env::current_dir()
         .map_err(|source| Error::NoInput { path: ".".to_owned(), source })?;
     let lifted = guards::lifted(arguments.guards, &mut source, terminal);
-    phrases::look_in_own_words(&mut source.policy, &arguments.command, flags::UNTIL_OUTPUT);
     let (stdin, piped) = stdin_of(arguments, &source.policy, terminal)?;
     let prompt = match (&stdin, &piped) {
         // What is no file can be read only once.

@@ -116,3 +116,34 @@ fn f6_an_empty_pattern_is_refused() {
         test.run(["run", "--policy", "p.toml", "--", "true"]).refused(78, &["pattern"]);
     }
 }
+
+#[test]
+fn f6_the_flag_listens_to_the_words_of_an_agent_that_is_known() {
+    let mut thought = message(&json!([{"type": "thinking", "thinking": "I say ALL DONE soon"}]));
+    thought["message"]["id"] = json!("msg_2");
+    let [called, answered] = call("grep 'ALL DONE' .", "PLAN.md: ALL DONE");
+    let end = |words: &str| {
+        claude(&[thought.clone(), called.clone(), answered.clone(), result(words, false)])
+    };
+    for (name, printed, exit) in [
+        ("claude", end("Not yet."), 125),
+        ("claude", end("It is ALL DONE."), 0),
+        // Nothing tells the words of an unknown program from the rest.
+        ("my-agent", end("Not yet."), 0),
+        ("claude", "I look around.\nALL DONE now.\n".to_owned(), 0),
+        ("codex", "I look around.\nALL DONE now.\n".to_owned(), 0),
+    ] {
+        let test = Loop::new().file("printed", &printed).script(name, "cat printed");
+        let program = format!("./{name}");
+        let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1", "--"];
+        test.run(flags.into_iter().chain([program.as_str(), "exec", "go"])).exits(exit);
+    }
+}
+
+#[test]
+fn f6_a_prompt_that_holds_the_phrase_is_warned_of() {
+    let test = Loop::new().file("PROMPT.md", "Say ALL DONE when you are.\n");
+    let flags = ["run", "--until-output", "ALL DONE", "--stdin", "PROMPT.md", "--once", "--"];
+    let ended = test.run(flags.into_iter().chain(["true"]));
+    assert!(ended.stderr.contains("the prompt contains `ALL DONE` too"), "{}", ended.stderr);
+}

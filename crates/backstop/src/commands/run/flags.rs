@@ -1,5 +1,6 @@
 //! What flags say, in the keys of a policy.
 
+use backstop_core::condition::OutputSource;
 use backstop_core::policy::Flags;
 use serde_json::{Map, Value as Json, json};
 
@@ -13,10 +14,10 @@ pub struct Said {
     pub count: usize,
 }
 
-/// Turns flags into a layer over the policy.
-pub fn layer(arguments: &RunArguments) -> Result<Said, Error> {
+/// Turns flags into a layer over the policy. A phrase is looked for in such output.
+pub fn layer(arguments: &RunArguments, phrases_in: OutputSource) -> Result<Said, Error> {
     let limits = limits(arguments)?;
-    let rules = rules(arguments)?;
+    let rules = rules(arguments, phrases_in)?;
     let times = times(arguments)?;
     let verify = verify(arguments)?;
     let count = limits.len() + rules.len() + times.len() + arguments.done.verify.len();
@@ -86,7 +87,7 @@ fn times(arguments: &RunArguments) -> Result<Map<String, Json>, Error> {
     Ok(times)
 }
 
-fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
+fn rules(arguments: &RunArguments, phrases_in: OutputSource) -> Result<Vec<Json>, Error> {
     let (done, limits) = (&arguments.done, &arguments.limits);
     let mut rules = Vec::new();
     let mut add = |flag: &str, then: &str, when: Json| {
@@ -102,8 +103,12 @@ fn rules(arguments: &RunArguments) -> Result<Vec<Json>, Error> {
         add("--until-tests-pass", "complete", json!({ "type": "all_tests_pass" }))?;
     }
     if let Some(pattern) = &done.until_output {
-        let when = json!({ "type": "output_pattern", "pattern": pattern, "is_regex": done.regex });
-        add(&format!("--{UNTIL_OUTPUT}"), "complete", when)?;
+        let mut when =
+            json!({ "type": "output_pattern", "pattern": pattern, "is_regex": done.regex });
+        if phrases_in != OutputSource::Any {
+            when["in"] = phrases_in.name().into();
+        }
+        add("--until-output", "complete", when)?;
     }
     if let Some(path) = &done.until_file {
         // Who names a path on the command line means it, wherever it lies.
@@ -144,6 +149,3 @@ fn first(findings: &[backstop_core::diagnostic::Diagnostic], flag: &str) -> Erro
     let label = finding.label.as_deref().map(|label| format!("\n\nhint: {label}"));
     Error::Usage(format!("{flag}: {}{}", finding.message, label.unwrap_or_default()))
 }
-
-/// How its rule is called.
-pub const UNTIL_OUTPUT: &str = "until-output";

@@ -5,22 +5,13 @@ use backstop_core::condition::{Condition, OutputPattern, OutputSource};
 use backstop_core::policy::{AgentName, Policy, Rule};
 use backstop_core::verdict::Verdict;
 
-/// What `--until-output` names is looked for in the words of the agent, where the command is an agent
-/// whose own words can be told from its prompt, its thoughts and what its tools print.
-pub(super) fn look_in_own_words(policy: &mut Policy, command: &[String], rule: &str) {
+/// Whether the words of an agent can be told from its prompt, its thoughts and what its tools print.
+pub(super) fn has_own_words(policy: &Policy, command: &[String]) -> bool {
     let agent = policy.settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default();
-    let is_understood = match agent {
+    match agent {
         AgentName::Generic | AgentName::Jsonl => false,
         AgentName::Auto => Agent::of_command(command).is_some_and(|agent| agent != Agent::Generic),
         _ => true,
-    };
-    if !is_understood {
-        return;
-    }
-    for rule in policy.rules.iter_mut().filter(|found| found.name.as_deref() == Some(rule)) {
-        if let Condition::OutputPattern(pattern) = &mut rule.when {
-            pattern.r#in = OutputSource::Assistant;
-        }
     }
 }
 

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
+
+use crate::workspace::Workspace;
 
 /// Checks that everything the tests need is here, and says how to get what is not.
-pub fn check() -> anyhow::Result<()> {
+pub fn check(workspace: &Workspace) -> anyhow::Result<()> {
+    check_room(workspace.root())?;
     for tool in TOOLS {
         if !runs(tool.program) {
             bail!(
@@ -20,6 +23,21 @@ pub fn check() -> anyhow::Result<()> {
     for package in PACKAGES {
         package.get();
     }
+    Ok(())
+}
+
+/// A linker that finds the disk full in the middle says nothing that anybody could understand.
+fn check_room(root: &Path) -> anyhow::Result<()> {
+    let needed = if root.join("target/debug/deps").exists() { MORE_BUILDS } else { WHOLE_BUILD };
+    let disk = rustix::fs::statvfs(root).context("cannot ask how much room the disk has")?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    ensure!(
+        free >= needed,
+        "the disk has {} GiB left, and building and running the tests takes up to {} GiB\n\n\
+         hint: free some, or have the build elsewhere with CARGO_TARGET_DIR",
+        free / GIB,
+        needed / GIB
+    );
     Ok(())
 }
 
@@ -82,6 +100,12 @@ fn has_server() -> bool {
     programs.any(|program| program.exists()) || runs("initdb")
 }
 
+const GIB: u64 = 1 << 30;
+/// What checks, tests and documentation leave in `target`, and room for what the tests write.
+const WHOLE_BUILD: u64 = 14 * GIB;
+/// The same where most of it is there already.
+const MORE_BUILDS: u64 = 4 * GIB;
+
 const TOOLS: &[Tool] = &[
     Tool {
         what: "a C compiler, which Rust links with,",
@@ -102,6 +126,11 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_that_can_t_be_asked_is_no_room() {
+        assert!(check_room(Path::new("/no/such/place")).is_err());
+    }
 
     #[test]
     fn a_missing_program_is_noticed() {

@@ -66,7 +66,7 @@ fn steps(fast: bool) -> Vec<Step> {
     let format = CommandLine::cargo(&["fmt", "--all", "--check"]);
 
     let mut steps = vec![
-        Step::own("machine", "cargo xtask test", |_| prepare::check()),
+        Step::own("machine", "cargo xtask test", prepare::check),
         Step::cargo("format", format).with(&RUSTFMT),
     ];
     if !fast {

@@ -37,8 +37,8 @@ pub struct Aider {
     is_history: bool,
     /// Own lines are not quoted, so what is quoted is the model's.
     is_screen: bool,
-    /// In a history, the model is in the middle of a block of code.
-    in_code: bool,
+    /// How many ticks opened the block of code that the model is in the middle of.
+    fence: Option<usize>,
     /// A program's output is on the screen, which nothing marks there.
     muted: bool,
 }
@@ -75,13 +75,12 @@ impl Aider {
     fn line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
         // What a block of code quotes is the model's: aider ends its own lines with two blanks. Not
         // every history has kept them, so elsewhere nobody looks at that.
-        let is_code = self.is_history && self.in_code && !line.ends_with("  ");
+        let is_code = self.is_history && self.fence.is_some() && !line.ends_with("  ");
         let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen && !is_code);
-        if line.starts_with("```") {
-            self.in_code = !self.in_code;
-        } else if line.starts_with("#### ") {
-            self.in_code = false;
-        }
+        self.fence = match line.starts_with("#### ") {
+            true => None,
+            false => fence_after(self.fence, line),
+        };
         self.is_history |= quoted.is_some_and(|line| OWN.is_match(line));
         let own = quoted.unwrap_or(line).trim_end();
 
@@ -256,6 +255,16 @@ static CONTEXT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 const LONGEST_MESSAGE: usize = 256 * 1024;
+
+/// The block of code after a line. One ends with as many ticks as it began with, and nothing else.
+fn fence_after(fence: Option<usize>, line: &str) -> Option<usize> {
+    let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
+    match fence {
+        None => (ticks >= 3).then_some(ticks),
+        Some(opened) if ticks >= opened && line[ticks..].trim().is_empty() => None,
+        open => open,
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -323,7 +323,8 @@ impl Store for FailingStore {
     }
 
     async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError> {
-        self.next()?.service_attend(id, duration).await
+        // A service says so at times of its own. To count it would move failures from their places.
+        self.inner.service_attend(id, duration).await
     }
 
     async fn service_attends(&self) -> Result<bool, StoreError> {

@@ -2,15 +2,12 @@
 
 use rustix::process::Signal;
 
-use crate::support::looping::{Loop, Running, send, wait_for};
+use crate::support::looping::{Loop, Running, wait_for};
 
 /// Everything that belongs to the run dies at once.
 fn kill(test: &Loop, running: Running) {
     let all = test.marked();
-    // One that is stopped can't notice that another dies.
-    for signal in [Signal::STOP, Signal::KILL] {
-        all.iter().for_each(|pid| send(*pid, signal));
-    }
+    Loop::cut_off(&all);
     drop(running);
     wait_for("their end", || all.iter().all(|pid| has_ended(*pid)));
 }

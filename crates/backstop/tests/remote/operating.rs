@@ -67,7 +67,8 @@ fn a_question_is_answered_from_elsewhere() {
 
 #[test]
 fn who_is_held_for_want_of_an_answer_is_answered_and_told_how_to_go_on() {
-    let test = Elsewhere::new(Loop::new().file("p.toml", ASKING));
+    let policy = format!("[intervention]\ntimeout = \"300ms\"\n{ASKING}");
+    let test = Elsewhere::new(Loop::new().file("p.toml", &policy));
     let ended = test.there.run(["run", "--policy", "p.toml", "--", "true"]);
     assert_ne!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(test.there.state()["run_status"], "held");

@@ -199,7 +199,10 @@ impl Loop {
     /// Kills these processes as a power cut would: none of them sees another die.
     pub fn cut_off(pids: &[u32]) {
         for signal in [Signal::STOP, Signal::KILL] {
-            pids.iter().for_each(|pid| send(*pid, signal));
+            for pid in pids.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+                // It may have ended by itself meanwhile.
+                let _gone = kill_process(pid, signal);
+            }
         }
     }
 

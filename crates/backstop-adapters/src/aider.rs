@@ -39,6 +39,10 @@ pub struct Aider {
     is_screen: bool,
     /// How many ticks opened the block of code that the model is in the middle of.
     fence: Option<usize>,
+    /// Lines in it that look like aider's own.
+    quoted: Vec<String>,
+    /// Anything was printed at all.
+    printed: bool,
     /// A program's output is on the screen, which nothing marks there.
     muted: bool,
 }
@@ -59,28 +63,58 @@ impl Adapter for Aider {
     fn finish(
         &mut self,
         exit: Option<Exit>,
-        _moment: &Moment,
+        moment: &Moment,
         listener: &mut dyn Listener,
     ) -> Outcome {
+        self.leave_code(moment, listener);
         self.settle(listener);
         self.end_attempts(listener);
         if !self.launch.has_failed() {
             self.launch.result(None, listener);
         }
-        self.launch.finish(exit, Outcome::Succeeded, listener)
+        let silent = if self.printed { Outcome::Succeeded } else { Outcome::CutOff };
+        self.launch.finish(exit, silent, listener)
     }
 }
 
 impl Aider {
     fn line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
+        self.printed |= !line.trim().is_empty();
+        if self.is_screen && line.starts_with("Aider v") {
+            self.leave_code(moment, listener);
+        }
+        let before = self.fence;
+        if self.is_screen {
+            self.fence = fence_after(before, line);
+        }
+        if !self.is_screen || before.is_none() && self.fence.is_none() {
+            return self.line_outside_code(line, moment, listener);
+        }
+        self.gather(line);
+        if self.fence.is_none() {
+            self.quoted.clear();
+        } else if self.quoted.len() < MOST_QUOTED && OWN.is_match(line) {
+            self.quoted.push(line.to_owned());
+        }
+    }
+
+    /// A block of code that was never closed is none: an answer was cut off in the middle of it.
+    fn leave_code(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        self.fence = None;
+        for line in std::mem::take(&mut self.quoted) {
+            self.line_outside_code(&line, moment, listener);
+        }
+    }
+
+    fn line_outside_code(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
         // What a block of code quotes is the model's: aider ends its own lines with two blanks. Not
         // every history has kept them, so elsewhere nobody looks at that.
         let is_code = self.is_history && self.fence.is_some() && !line.ends_with("  ");
         let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen && !is_code);
-        self.fence = match line.starts_with("#### ") {
-            true => None,
-            false => fence_after(self.fence, line),
-        };
+        if !self.is_screen {
+            let is_prompt = line.starts_with("#### ");
+            self.fence = if is_prompt { None } else { fence_after(self.fence, line) };
+        }
         self.is_history |= quoted.is_some_and(|line| OWN.is_match(line));
         let own = quoted.unwrap_or(line).trim_end();
 
@@ -255,6 +289,8 @@ static CONTEXT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 const LONGEST_MESSAGE: usize = 256 * 1024;
+
+const MOST_QUOTED: usize = 256;
 
 /// The block of code after a line. One ends with as many ticks as it began with, and nothing else.
 fn fence_after(fence: Option<usize>, line: &str) -> Option<usize> {

@@ -153,7 +153,7 @@ impl Claude {
         if another {
             self.end_launch(listener);
             self.launch = Launch { begun: true, ..Launch::default() };
-            self.meter.launch();
+            self.meter.launch(listener);
             listener.hear(Heard::Launched);
         }
         let launch = &mut self.launch;

@@ -104,6 +104,11 @@ impl Launch {
         }
     }
 
+    /// Whether anything came, records or words.
+    pub fn has_said_anything(&self) -> bool {
+        self.is_structured || self.spoke || !self.plain.text().trim().is_empty()
+    }
+
     /// What was said until now were no words of the answer.
     pub fn forget_plain(&mut self) {
         self.plain.clear();

@@ -96,7 +96,8 @@ impl OpenCode {
     /// No record says that it is over: the process just exits. Where its status is not known, the
     /// last step has to tell.
     fn silent_outcome(&self, exited: bool) -> Outcome {
-        let complete = !self.launch.has_failed() && (exited || self.step == Step::Last);
+        let complete = !self.launch.has_failed()
+            && ((exited && self.launch.has_said_anything()) || self.step == Step::Last);
         if complete { Outcome::Succeeded } else { Outcome::CutOff }
     }
 

@@ -91,6 +91,12 @@ impl TestReport {
         TestCounts { failed, ..self.counted }
     }
 
+    /// Whether no test ran at all.
+    pub fn is_empty(&self) -> bool {
+        let TestCounts { passed, failed, skipped } = self.counted;
+        passed + failed + skipped == 0
+    }
+
     /// Whether everything that ran passed in the end, and the report is whole.
     pub fn succeeded(&self) -> bool {
         self.broken.is_none() && self.counts_at_last().failed == 0

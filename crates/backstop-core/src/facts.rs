@@ -339,11 +339,14 @@ impl Facts {
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
         self.context = None;
+        if let Some(detector) = &mut self.repetition {
+            detector.launched();
+        }
         self.errors.iteration_started();
         self.progress.iteration_started();
         self.worker.iteration_started();
         self.patterns.iteration_started();
-        Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED
+        Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED | Watch::REPETITION
     }
 
     fn iteration_finished(&mut self, end: &IterationFinished, now: Moment) -> Watch {

@@ -100,6 +100,12 @@ impl Detector {
         self.state.clear_counts();
     }
 
+    /// Another launch begins, with a prompt of its own: to answer that is no monologue, unless it is
+    /// always the same answer.
+    pub fn launched(&mut self) {
+        self.state.launched();
+    }
+
     pub fn reading(&self) -> Reading {
         self.state.reading()
     }

@@ -153,6 +153,14 @@ mod ported {
     }
 
     #[test]
+    fn an_answer_to_each_prompt_is_no_monologue_unless_it_is_always_the_same() {
+        let answers = Run::new().times(9, |run, index| run.launch().say(word(index)));
+        assert_eq!(answers.stuck(), None);
+        let same = Run::new().times(3, |run, _| run.launch().say("I will look into it"));
+        assert_eq!(same.stuck(), Some(Signal::Monologue));
+    }
+
+    #[test]
     fn monologue_broken_by_an_observation() {
         assert_eq!(Run::new().say("a").say("a").act("ls", "a").say("a").stuck(), None);
     }
@@ -168,13 +176,17 @@ mod ported {
 
     #[test]
     fn one_phrase_over_and_over() {
-        let run = Run::new().act("ls", "a").chant("Let me try that again. ");
+        // A quoted log may be one: a single answer only warns.
+        let once = Run::new().act("ls", "a").chant("Let me try that again. ");
+        assert_eq!(once.stuck(), None);
+        assert_eq!(once.judged(Sensitivity::High), Some(Signal::ContentChant));
+        let run = once.chant("Let me try that again. ");
         assert_eq!(run.stuck(), Some(Signal::ContentChant));
         assert_eq!(run.judged(Sensitivity::Low), None);
         // It has got over it.
         assert_eq!(run.act("ls b", "b").stuck(), None);
-        let twice = Run::new().chant("again").chant("again");
-        assert_eq!(twice.judged(Sensitivity::Low), Some(Signal::ContentChant));
+        let thrice = Run::new().times(3, |run, _| run.chant("again"));
+        assert_eq!(thrice.judged(Sensitivity::Low), Some(Signal::ContentChant));
     }
 
     #[rstest]

@@ -269,7 +269,7 @@ impl Dispatcher {
         if RunStatus::after(decision.verdict).is_halted() {
             return decision;
         }
-        let mut end = halt::once(decision, &self.engine, self.told.pretended);
+        let mut end = halt::once(decision, &self.engine, &self.told);
         if end.verdict == Verdict::Complete && !self.guards.spoilt.is_empty() {
             end = halt::spoilt(end, &self.engine);
         }

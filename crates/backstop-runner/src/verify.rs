@@ -140,6 +140,9 @@ pub async fn run(
     }
     let report = tier.report.as_ref().map(|report| report.0.as_str());
     let tests = results::find(report, &ended.stdout, cwd, began).await;
+    // A project without tests has none that failed, if the runner sees it the same way.
+    let is_named = report.is_some_and(|report| report != "auto");
+    let tests = tests.filter(|tests| is_named || !ended.is_success() || !tests.is_empty());
     let mut said = detail(&ended);
     let outcome = if ended.timed_out {
         VerificationOutcome::TimedOut

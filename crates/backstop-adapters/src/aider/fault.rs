@@ -23,8 +23,10 @@ pub(super) fn of_line(line: &str, moment: &Moment) -> Option<Fault> {
     Some(fault)
 }
 
-static CLASS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^litellm\.(?:exceptions\.)?\w+:").expect("the pattern is valid"));
+static CLASS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:Unexpected error: )?litellm\.(?:exceptions\.)?\w+:")
+        .expect("the pattern is valid")
+});
 
 static REFUSAL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"Error code: 4\d\d\b").expect("the pattern is valid"));

@@ -9,14 +9,16 @@ use crate::excerpt;
 /// What became of the calls of a launch, as far as it tells whether a person is needed.
 ///
 /// A denied call alone says little: agents find other ways, and leave out a check that they may not
-/// run. A person is needed only where a launch changed nothing and did nothing that worked after it
-/// was denied something: then the next launch would go the same way.
+/// run. A person is needed only where nothing worked at all, or where nothing worked but to look
+/// around and a change was denied: then the next launch would go the same way.
 #[derive(Debug, Default)]
 pub(super) struct Denied {
     /// Something came back at all.
     returned: bool,
-    /// Something was changed.
-    changed: bool,
+    /// Something worked.
+    worked: bool,
+    /// Something worked that may have changed something.
+    acted: bool,
     /// Calls that failed since the last that did any work, by their ids.
     failed: Vec<String>,
 }
@@ -29,9 +31,12 @@ impl Denied {
             if self.failed.len() < MOST_FAILED {
                 self.failed.push(id.to_owned());
             }
-        } else if !LOOKING.contains(&tool) {
+            return;
+        }
+        self.worked = true;
+        if !LOOKING.contains(&tool) {
             self.failed.clear();
-            self.changed |= !UNKNOWN.contains(&tool);
+            self.acted = true;
         }
     }
 
@@ -41,7 +46,9 @@ impl Denied {
         let stuck = if self.returned {
             let last =
                 |denial: &Denial<'_>| self.failed.iter().any(|id| **id == *denial.tool_use_id);
-            !self.changed && denials.iter().any(last)
+            let change = |denial: &Denial<'_>| CHANGING.contains(&&*denial.tool_name);
+            let hopeless = !self.worked || denials.iter().any(change);
+            !self.acted && hopeless && denials.iter().any(last)
         } else {
             // A single result has no calls, but as many turns as calls came back, and one more.
             line.num_turns.is_known() && denials.len() as u64 + 1 >= line.num_turns.count()
@@ -87,8 +94,8 @@ const LOOKING: [&str; 11] = [
     "ToolSearch",
 ];
 
-/// Tools that may work or only look.
-const UNKNOWN: [&str; 3] = ["Bash", "Task", "Agent"];
+/// Tools without which nothing can be changed, unless a command does it.
+const CHANGING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
 const MOST_FAILED: usize = 256;
 const MOST_NAMED: usize = 3;

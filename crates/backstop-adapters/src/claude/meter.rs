@@ -71,11 +71,16 @@ impl Claim {
 impl Meter {
     /// Another launch begins. It may repeat the ids of the one before, as a capture that was read
     /// twice does, and what it uses is its own.
-    pub fn launch(&mut self) {
+    pub fn launch(&mut self, listener: &mut dyn Listener) {
+        // A launch without a result has no better figures than these, and those of the next one must
+        // not stand in their place.
+        let all = std::mem::take(&mut self.all);
+        if !all.is_nothing() {
+            tell(all, None, Some(&self.model), listener);
+        }
         self.messages = Seen::default();
         self.unnamed = None;
         self.main = Tokens::default();
-        self.all = Tokens::default();
         self.fresh = true;
     }
 

@@ -32,9 +32,13 @@ pub(super) fn of_errors(errors: &str, moment: &Moment) -> Option<Fault> {
 static OWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?xi)^(?:
-            \d+-hour\ limit\ reached (?:\ [·∙]\ resets\ .{1,60})?
+            (?:\d+-hour|session|(?:[\w-]+\ )?weekly)\ limit\ reached (?:\ [·∙]\ resets\ .{1,60})?
+            | you['’]re\ out\ of\ extra\ usage (?:\ [·∙]\ resets\ .{1,60})?
             | you['’]ve\ (?:hit|reached)\ your\ (?:[\w-]+\ ){0,3}limit (?:\ [·∙]\ resets\ .{1,60})?
             | claude\ (?:ai\ )?usage\ limit\ reached (?:\|\d+|\.)?
+                (?:\ your\ limit\ will\ reset\ at\ .{1,60})?
+            | api\ error\ \(request\ timed\ out\.?\)
+            | there['’]s\ an\ issue\ with\ the\ selected\ model\ \(.{1,100}\).{0,200}
             | spend\ limit\ reached\ \(.{1,100}\)
             | credit\ balance\ is\ too\ low (?:\ [·∙]\ .{1,100})?
             | (?:please\ run\ /login\ [·∙]\ )? api\ error (?:\ \([^)]{1,80}\))? :?\  (?:
@@ -82,6 +86,19 @@ mod tests {
 
     #[rstest]
     #[case("5-hour limit reached ∙ resets 12am", FaultKind::RateLimited)]
+    #[case("Session limit reached ∙ resets 3pm", FaultKind::RateLimited)]
+    #[case("Weekly limit reached ∙ resets Oct 9, 2pm", FaultKind::RateLimited)]
+    #[case("Opus weekly limit reached ∙ resets Oct 9, 2pm", FaultKind::RateLimited)]
+    #[case(
+        "Claude usage limit reached. Your limit will reset at 3pm (UTC).",
+        FaultKind::RateLimited
+    )]
+    #[case("You're out of extra usage · resets 3pm (UTC)", FaultKind::RateLimited)]
+    #[case("API Error (Request timed out.)", FaultKind::Network)]
+    #[case(
+        "There's an issue with the selected model (claude-x). It may not exist.",
+        FaultKind::UnknownModel
+    )]
     #[case("You've hit your session limit · resets 3:45pm", FaultKind::RateLimited)]
     #[case("You’ve hit your limit · resets 3:45pm", FaultKind::RateLimited)]
     #[case("You've hit your Opus limit · resets 9:50pm (Asia/Saigon)", FaultKind::RateLimited)]

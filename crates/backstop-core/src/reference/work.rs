@@ -282,6 +282,9 @@ impl History<'_> {
                     turn: (!timed).then_some(position as u64),
                 });
             }
+            if matches!(kind, EventKind::IterationStarted(_)) {
+                detector.launched();
+            }
             let counts = |error: &&SeenError| {
                 error.position == position && error.category != ErrorCategory::Transient
             };

@@ -176,7 +176,7 @@ impl Thresholds {
                 monologue: 6,
                 monologue_equal: 4,
                 empty: 5,
-                content_chant: 2,
+                content_chant: 3,
                 compaction: 20,
                 novelty: 1.0,
                 score: 4.0,
@@ -191,7 +191,7 @@ impl Thresholds {
                 monologue: 3,
                 monologue_equal: 3,
                 empty: 3,
-                content_chant: 1,
+                content_chant: 2,
                 compaction: 10,
                 novelty: 1.0,
                 score: 2.5,
@@ -286,7 +286,7 @@ mod tests {
     #[case(Signal::Monologue, 3, |n: u32| Reading { messages: n, ..none() })]
     #[case(Signal::Monologue, 3, |n: u32| Reading { equal_messages: n, ..none() })]
     #[case(Signal::Empty, 3, |n: u32| Reading { empties: n, ..none() })]
-    #[case(Signal::ContentChant, 1, |n: u32| Reading { chants: n, ..none() })]
+    #[case(Signal::ContentChant, 2, |n: u32| Reading { chants: n, ..none() })]
     #[case(Signal::CompactionLoop, 10, |n: u32| Reading { compactions: n, ..none() })]
     #[case(Signal::Novelty, 8, |n: u32| Reading { repeated_share: f64::from(n) / 8.0, ..none() })]
     #[case(Signal::Poll, 30, |n: u32| waited(u64::from(n) * 60_000, 0.0))]

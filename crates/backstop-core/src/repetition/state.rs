@@ -141,6 +141,10 @@ impl State {
         }
     }
 
+    pub fn launched(&mut self) {
+        self.counts.messages.clear();
+    }
+
     pub fn observe_error(&mut self, message: &[u8]) {
         let key = key(message, Style::Error);
         // Steps may lie between: only another error, progress or a reset ends the row.
@@ -191,7 +195,7 @@ impl State {
             self.counts.empties.extend(self.steps);
             return;
         }
-        let same = self.counts.messages.count > 0 && self.memory.message_key == message.key;
+        let same = self.counts.equal_messages.count > 0 && self.memory.message_key == message.key;
         self.counts.empties.clear();
         self.counts.messages.extend(self.steps);
         self.counts.equal_messages.follow(same, self.steps);

@@ -73,6 +73,11 @@ impl Run {
         self.step(StepKind::Person, "do it again", None, false)
     }
 
+    pub fn launch(mut self) -> Self {
+        self.detector.launched();
+        self
+    }
+
     pub fn progress(mut self) -> Self {
         self.detector.progress();
         self

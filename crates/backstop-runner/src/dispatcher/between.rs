@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use backstop_core::decision::Decision;
+use backstop_core::condition::Condition;
+use backstop_core::decision::{Decision, RuleName};
 use backstop_core::event::{Resumed, Suspended};
 use backstop_core::state::RunStatus;
 use backstop_core::time::millis;
@@ -34,7 +35,8 @@ impl Dispatcher {
     /// says whether to go on.
     pub(super) async fn gate(&mut self, mut decision: Decision) -> Result<Gate, RunError> {
         loop {
-            if let Some(end) = self.end_of(&decision) {
+            if let Some(end) = self.end_of(&decision).filter(|end| !self.is_for_a_full_context(end))
+            {
                 return Ok(Gate::Halt(Box::new(end)));
             }
             let next = match decision.verdict {
@@ -50,6 +52,18 @@ impl Dispatcher {
                 Next::Decided(meanwhile) => decision = *meanwhile,
             }
         }
+    }
+
+    /// Whether a run ends because of errors that are all a full context: that is met by a fresh start,
+    /// as often as the policy allows, and not by giving up before.
+    fn is_for_a_full_context(&self, end: &Decision) -> bool {
+        let is_row = |rule: &RuleName| {
+            matches!(self.engine.condition(rule.index), Condition::ConsecutiveErrors(_))
+        };
+        self.engine.facts().is_context_full()
+            && self.ordered.is_none()
+            && end.verdict == Verdict::Stop
+            && end.rule.as_ref().is_some_and(is_row)
     }
 
     /// What is waited for when nothing stands against another iteration.

@@ -9,6 +9,7 @@ use backstop_core::reason::ReasonCode;
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::verdict::Verdict;
 
+use super::iteration::Told;
 use super::{Dispatcher, Order, RunError};
 use crate::report::{Ended, Remark};
 use crate::tree::Signal;
@@ -117,7 +118,7 @@ impl Dispatcher {
 }
 
 /// The decision of a run that had its single iteration, when no rule ended it.
-pub(super) fn once(decision: Decision, engine: &Engine, pretended: bool) -> Decision {
+pub(super) fn once(decision: Decision, engine: &Engine, told: &Told) -> Decision {
     let facts = engine.facts();
     if facts.ended_rate_limited() {
         let until = facts.retry_at().map(|at| {
@@ -154,9 +155,12 @@ pub(super) fn once(decision: Decision, engine: &Engine, pretended: bool) -> Deci
             "The command exited with 0, but the verification did not pass".to_owned(),
         ),
         (Some(code), _) => {
-            (Verdict::Fail, ReasonCode::WorkerFailed, format!("The command exited with {code}"))
+            let told = facts.last_error().filter(|_| told.error);
+            let why = told.map(|why| format!(": {why}")).unwrap_or_default();
+            let message = format!("The command exited with {code}{why}");
+            (Verdict::Fail, ReasonCode::WorkerFailed, message)
         }
-        (None, _) if pretended => {
+        (None, _) if told.pretended => {
             let what = facts.last_error().unwrap_or("it did not say why");
             let message = format!("The agent exited with 0, but failed: {what}");
             (Verdict::Fail, ReasonCode::Error, message)

@@ -398,7 +398,7 @@ impl Dispatcher {
 /// What the supervised side has told in the current iteration.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    error: bool,
+    pub(super) error: bool,
     /// The units that were told of before the iteration was to end: those may finish.
     units: BTreeSet<String>,
     /// The unit that finished last, which may be told of once more.

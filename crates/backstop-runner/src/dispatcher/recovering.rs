@@ -40,7 +40,12 @@ impl Dispatcher {
             return Ok(Next::Halt(Box::new(end)));
         }
         let why = "The agent says that its context is full";
-        self.recover_from(RecoveryKind::Context, &decision, why).await
+        let next = self.recover_from(RecoveryKind::Context, &decision, why).await?;
+        // Errors that were all a full context are met by this.
+        self.latched = self.latched.take().filter(|_| decision.verdict != Verdict::Stop);
+        let rule = decision.rule.as_ref().filter(|_| decision.verdict == Verdict::Stop);
+        self.set_aside(rule.map(|rule| rule.index));
+        Ok(next)
     }
 
     async fn recover_from(

@@ -22,6 +22,20 @@ struct Played {
 }
 
 #[test]
+fn launches_of_one_process_count_together_also_those_without_a_result() {
+    let capture = Path::new(FIXTURES).join("claude-loops/relaunch-loop-c-already-done.jsonl");
+    let Ok(text) = std::fs::read_to_string(&capture) else {
+        println!("skipped: there is no {}", capture.display());
+        return;
+    };
+    let test = Loop::new().file("capture", &text);
+    test.run(["run", "--once", "--", "cat", "capture"]);
+    let replayed = test.run(["replay", "capture", "--json"]).json();
+    assert_eq!(replayed["facts"]["tokens"], 318_151);
+    assert_eq!(test.state()["facts"]["tokens"], 318_151);
+}
+
+#[test]
 fn limits_fire_while_a_capture_plays() {
     if !Path::new(FIXTURES).is_dir() {
         println!("skipped: there are no captures at {FIXTURES}");

@@ -303,3 +303,23 @@ fn f31_a_permanent_failure_is_not_tried_again() {
     assert_eq!(test.state()["stop_reason"]["code"], "worker_failed");
     assert_eq!(test.events("iteration_started").len(), 1);
 }
+
+#[test]
+fn a_full_context_is_met_by_fresh_starts_until_there_are_too_many() {
+    let full = claude(&[result("Prompt is too long", true)]);
+    let test = Loop::new().file("stream", &full);
+    test.run(play(&[], "stream")).exits(129);
+    assert_eq!(test.events("recovered").len(), 3);
+    assert_eq!(test.state()["stop_reason"]["code"], "context_overflow");
+    // One that fits in afterwards goes on.
+    let script = format!(
+        "[ -n \"$BACKSTOP_HANDOFF\" ] || exec {MISBEHAVE} play full\nexec {MISBEHAVE} play fine"
+    );
+    let test = Loop::new()
+        .file("full", &full)
+        .file("fine", &claude(&[result("Done.", false)]))
+        .script("agent.sh", &script);
+    test.run(["run", "--until-success", "--", "./agent.sh"]).exits(0);
+    assert_eq!(test.events("recovered")[0]["kind"], "context");
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+}

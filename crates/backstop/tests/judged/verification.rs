@@ -102,6 +102,14 @@ fn a_command_that_exits_with_0_has_not_passed_if_its_tests_did_not() {
         ("PASS a\nFAIL b\n", "regex:^(?<status>PASS|FAIL) (?<name>.+)$", Some("1 of its tests")),
         (whole, "junit:none/*.xml", Some("there is no test report from it at `junit:none/*.xml`")),
         (whole, "auto", None),
+        (
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; \
+          0 filtered out; finished in 0.00s\n",
+            "auto",
+            None,
+        ),
+        ("?   \texample.org/a\t[no test files]\n", "auto", None),
+        ("Ran 0 tests in 0.000s\n\nOK\n", "auto", None),
         ("all good\n", "auto", None),
     ] {
         let policy = format!(

@@ -26,12 +26,12 @@ fn a_launch_that_was_allowed_nothing_needs_a_person() {
     let seen = answer("t2", "text", false);
     let needed = ["permission is needed for Bash `git push`"];
     assert_eq!(lines(&[INIT, &push, &refused, &denied(&["t1"])]).blocked, needed);
-    // Looking around is no way out.
-    let told = lines(&[INIT, &push, &refused, &read, &seen, &denied(&["t1"])]);
-    assert_eq!(
-        (&told.blocked[..], told.outcome),
-        (&needed.map(str::to_owned)[..], Some(Outcome::Succeeded))
-    );
+    // Looking around is no way out where something was to be changed.
+    let edit = push.replace("Bash", "Edit");
+    let wants_edit = denied(&["t1"]).replace("Bash", "Edit");
+    let told = lines(&[INIT, &edit, &refused, &read, &seen, &wants_edit]);
+    assert_eq!((told.blocked.len(), told.outcome), (1, Some(Outcome::Succeeded)));
+    assert!(told.blocked[0].starts_with("permission is needed for Edit"), "{:?}", told.blocked);
     // A single result without a stream: as many denials as calls.
     assert_eq!(lines(&[&denied(&["t1"])]).blocked, needed);
 }
@@ -47,8 +47,14 @@ fn a_denial_that_the_agent_got_round_needs_nobody() {
         let told = lines(&[INIT, &push, &refused, after, &done, &denied(&["t1"])]);
         assert!(told.blocked.is_empty());
     }
-    // It has changed something before: the next launch may, too.
-    let told = lines(&[INIT, &edit, &done, &push, &refused, &denied(&["t1"])]);
+    // It has done something before: the next launch may, too.
+    for before in [&edit, &shell] {
+        let told = lines(&[INIT, before, &done, &push, &refused, &denied(&["t1"])]);
+        assert!(told.blocked.is_empty());
+    }
+    // A review that may not run the tests is a review still.
+    let read = assistant("m2", &call("t2", "x").replace("Bash", "Read"));
+    let told = lines(&[INIT, &read, &done, &push, &refused, &denied(&["t1"])]);
     assert!(told.blocked.is_empty());
     let told = lines(&[INIT, &push, &answer("t1", "ok", false), &denied(&[])]);
     assert!(told.blocked.is_empty());

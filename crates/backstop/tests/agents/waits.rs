@@ -1,9 +1,10 @@
 //! The provider's limits are waited out, within a budget of their own.
 
 use jiff::Timestamp;
+use rustix::process::Signal;
 use serde_json::{Value as Json, json};
 
-use crate::support::looping::Loop;
+use crate::support::looping::{Loop, wait_for};
 use crate::{MISBEHAVE, claude, result};
 
 /// Limited in the iterations that `limited` names, with this text; fine in all others.
@@ -113,4 +114,35 @@ fn f10_a_single_wait_has_a_limit_too() {
     let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
     assert_eq!(test.state()["facts"]["iterations"], 1);
     assert!(ended.stderr.contains("1m"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_single_iteration_says_what_the_agent_said_of_its_end() {
+    let limit = claude(&[result("Claude AI usage limit reached|4102444800", true)]);
+    let failed = claude(&[result("API Error: 500 Internal server error", true)]);
+    for (stream, agent_exit, exit, reason, words) in [
+        (&limit, "0", 33, "rate_limited", "may go on at 2100-01-01 00:00:00"),
+        (&limit, "1", 33, "rate_limited", "may go on at 2100-01-01 00:00:00"),
+        (&failed, "0", 12, "error", "The agent exited with 0, but failed: API Error: 500"),
+        (&failed, "1", 31, "worker_failed", "The command exited with 1: API Error: 500"),
+    ] {
+        let test = Loop::new().file("stream", stream);
+        let words_of_run =
+            ["run", "--once", "--", MISBEHAVE, "play", "stream", "--exit", agent_exit];
+        test.run(words_of_run).exits(exit);
+        let stopped = &test.state()["stop_reason"];
+        assert_eq!(stopped["code"], reason, "{stopped}");
+        assert!(stopped["message"].as_str().is_some_and(|text| text.contains(words)), "{stopped}");
+    }
+}
+
+#[test]
+fn who_looks_at_a_run_that_waits_is_told_until_when() {
+    let later = Timestamp::now().as_second() + 3600;
+    let test = limited("1", &format!("Claude AI usage limit reached|{later}"), 0);
+    let running = test.start(["run", "--until-success", "--", "./agent.sh"]);
+    let told = || test.run(["show"]).stdout.contains("limit, which is waited out until 20");
+    wait_for("the wait to be shown", told);
+    running.signal(Signal::TERM);
+    running.ends().exits(143);
 }

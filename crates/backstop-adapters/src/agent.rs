@@ -12,6 +12,7 @@ use std::str::FromStr;
 use backstop_core::diagnostic::nearest;
 
 pub use auto::Auto;
+pub(crate) use command::is_missing_agent;
 pub use options::AgentOptions;
 
 use crate::aider::Aider;
@@ -104,7 +105,7 @@ impl Agent {
             Self::Cursor => Box::new(Cursor::default()),
             Self::Goose => Box::new(Goose::default()),
             Self::Pi => Box::new(Pi::default()),
-            Self::Generic => Box::new(Generic),
+            Self::Generic => Box::new(Generic::default()),
             Self::Jsonl => Box::new(Jsonl::new(JsonlMapping::default())),
         }
     }

@@ -33,6 +33,8 @@ pub struct Aider {
     retried: Option<Fault>,
     /// The model's words so far.
     words: String,
+    /// The words before them, which the edits that follow come from.
+    said: String,
     /// Own lines are quoted, so the rest is the model's.
     is_history: bool,
     /// Own lines are not quoted, so what is quoted is the model's.
@@ -174,7 +176,10 @@ impl Aider {
                 fault.kind = FaultKind::OutputLimit;
             }
         } else if let Some(file) = line.strip_prefix("Applied edit to ") {
-            Call::of_text("edit", file).at_once(Returned::default(), listener);
+            // Which edit it was stands only in what the model wrote.
+            self.end_message();
+            let edit = Call::of_text("edit", file).with_content(&self.said);
+            edit.at_once(Returned::default(), listener);
         } else if let Some(command) = line.strip_prefix("Running ") {
             Call::of_text("shell", command).without_result(listener);
             self.muted = true;
@@ -208,6 +213,13 @@ impl Aider {
         }
     }
 
+    fn end_message(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if !words.trim().is_empty() {
+            self.said = words;
+        }
+    }
+
     /// A report without a cost was all there was.
     fn settle(&mut self, listener: &mut dyn Listener) {
         if let Some(report) = self.unfinished.take().and_then(|line| Report::parse(&line)) {
@@ -222,8 +234,8 @@ impl Aider {
         self.launch.goes_on();
         self.retried = None;
         self.muted = false;
-        let words = std::mem::take(&mut self.words);
-        self.launch.said(words.trim(), listener);
+        self.launch.said(self.words.trim(), listener);
+        self.end_message();
         let tokens = Tokens {
             // What was sent contains what was written to the cache.
             input: report.sent.saturating_sub(report.cache_write),

@@ -108,6 +108,13 @@ impl Call {
         }
     }
 
+    /// Equal only to calls with the same content, which is not shown.
+    pub fn with_content(mut self, content: &str) -> Self {
+        self.signature.push('\n');
+        self.signature.push_str(&excerpt(content));
+        self
+    }
+
     /// Tells a call that was not announced, with its result.
     pub fn at_once(self, returned: Returned<'_>, listener: &mut dyn Listener) {
         listener.hear(Heard::Shown(Shown::Call { tool: &self.tool, what: &self.what }));

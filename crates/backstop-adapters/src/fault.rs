@@ -58,6 +58,8 @@ pub enum FaultKind {
     SpendCap,
     /// The machine has no disk or memory left.
     Machine,
+    /// The agent is not installed.
+    MissingProgram,
     /// Anything else.
     Other,
 }
@@ -80,7 +82,8 @@ impl FaultKind {
             | Self::Authentication
             | Self::Credits
             | Self::SpendCap
-            | Self::Machine => ErrorCategory::Critical,
+            | Self::Machine
+            | Self::MissingProgram => ErrorCategory::Critical,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use backstop_core::event::{Action, Usage};
 
+use crate::agent::is_missing_agent;
 use crate::calls::Calls;
 use crate::fault::recognise;
 use crate::fields::is_nothing;
@@ -184,7 +185,9 @@ impl Launch {
 
     /// A line of the standard error: the cause of a failure, if the agent fails and names no other.
     pub fn suspect(&mut self, line: &str, moment: &Moment) {
-        if let Some(fault) = recognise(line, moment) {
+        if is_missing_agent(line) {
+            self.suspicion = Some(Fault::new(FaultKind::MissingProgram, line));
+        } else if let Some(fault) = recognise(line, moment) {
             self.suspicion = Some(fault);
         }
     }

@@ -6,11 +6,13 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::future::Future;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use backstop_adapters::report::TestReport;
 use backstop_core::event::{Verification, VerificationOutcome};
 use backstop_core::policy::{VerifySettings, VerifyTier};
+
+use results::Results;
 
 use crate::side_command::{Invocation, SideCommand, SideOutcome};
 use crate::tree::Tree;
@@ -128,7 +130,9 @@ pub async fn run(
     env: &[(OsString, OsString)],
     cancel: impl Future<Output = ()>,
 ) -> Option<TierEnded> {
-    let (began, started) = (SystemTime::now(), Instant::now());
+    let report = tier.report.as_ref().map(|report| report.0.as_str());
+    let results = Results::expect(report, cwd).await;
+    let started = Instant::now();
     let mut command = SideCommand::new(Invocation::from(&tier.command), cwd);
     command.env = env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
     command.timeout = tier.timeout.map_or(VerifySettings::DEFAULT_TIMEOUT, |timeout| timeout.0);
@@ -138,8 +142,7 @@ pub async fn run(
     if ended.cancelled {
         return None;
     }
-    let report = tier.report.as_ref().map(|report| report.0.as_str());
-    let tests = results::find(report, &ended.stdout, cwd, began).await;
+    let tests = results.find(&ended.stdout).await;
     // A project without tests has none that failed, if the runner sees it the same way.
     let is_named = report.is_some_and(|report| report != "auto");
     let tests = tests.filter(|tests| is_named || !ended.is_success() || !tests.is_empty());

@@ -68,6 +68,23 @@ fn of_program(name: &str) -> Option<Agent> {
     })
 }
 
+/// Whether a shell says in this line that an agent is not installed.
+pub(crate) fn is_missing_agent(line: &str) -> bool {
+    let (before, name) = match line.rsplit_once(": command not found: ") {
+        Some((shell, name)) => (shell, name),
+        None => {
+            let Some((before, "command not found" | "not found" | "No such file or directory")) =
+                line.rsplit_once(": ")
+            else {
+                return false;
+            };
+            before.rsplit_once(": ").unwrap_or(("", before))
+        }
+    };
+    let name = name.trim_matches(['\'', '"', '‘', '’']);
+    !before.is_empty() && of_program(&program(name)).is_some()
+}
+
 /// The package, with or without a version, that a package runner is to run.
 fn of_package(words: &[String]) -> Option<Agent> {
     let package = words.first()?;

@@ -39,7 +39,7 @@ fn a_history_is_told_whole() {
         [
             "said I will write Tokens: many.",
             "usage 1200 91 8000 1200 $0.0085 deepseek/v4",
-            "action edit: src/a.rs => ",
+            "action edit: src/a.rs\n\nI will write Tokens: many.\n\n => ",
             "ended Succeeded",
             "launched",
             "said Done.",
@@ -48,6 +48,19 @@ fn a_history_is_told_whole() {
         ]
     );
     assert_eq!(outcome, Outcome::Succeeded);
+}
+
+#[test]
+fn edits_of_one_file_are_equal_only_if_the_model_wrote_the_same() {
+    let edit = |words: &str| {
+        format!("{words}\n\nTokens: 5 sent, 1 received.\nApplied edit to src/a.rs\n\n")
+    };
+    let stream = ["Aider v0.86.2\n".to_owned(), edit("one"), edit("two"), edit("two")].concat();
+    let told = aider(&stream);
+    let edits: Vec<_> = told.iter().filter(|line| line.starts_with("action edit")).collect();
+    let [one, two, again] = edits[..] else { panic!("{told:?}") };
+    assert_ne!(one, two);
+    assert_eq!(two, again);
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn of_errors(errors: &str, moment: &Moment) -> Option<Fault> {
 
 static OWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?xi)^(?:
+        r#"(?xi)^(?:
             (?:\d+-hour|session|(?:[\w-]+\ )?weekly)\ limit\ reached (?:\ [·∙]\ resets\ .{1,60})?
             | you['’]re\ out\ of\ extra\ usage (?:\ [·∙]\ resets\ .{1,60})?
             | you['’]ve\ (?:hit|reached)\ your\ (?:[\w-]+\ ){0,3}limit (?:\ [·∙]\ resets\ .{1,60})?
@@ -42,7 +42,10 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
             | spend\ limit\ reached\ \(.{1,100}\)
             | credit\ balance\ is\ too\ low (?:\ [·∙]\ .{1,100})?
             | (?:please\ run\ /login\ [·∙]\ )? api\ error (?:\ \([^)]{1,80}\))? :?\  (?:
-                \d{3}\b
+                \d{3} (?:
+                    :? \ ?$ | :?\ (?-i:[A-Z"'(\{\[<·])
+                    | :?\ (?:due\ to|status\ code|no\ healthy\ upstream|upstream|\w+_error)\b
+                  )
                 | request\ (?:rejected\ \(\d{3}\)|timed\ out)
                 | server\ is\ temporarily\ limiting\ requests
                 | repeated\ \d{3}\ 
@@ -57,7 +60,7 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
             | invalid\ api\ key (?:\ [·∙]\ .{1,100})?
             | not\ logged\ in (?:\ [·∙]\ .{1,100})?
             | oauth\ token\ (?:has\ expired|revoked) (?:\.?\ .{1,100})? \.?
-        )$",
+        )$"#,
     )
     .expect("the pattern is valid")
 });
@@ -116,6 +119,10 @@ mod tests {
         FaultKind::Overloaded
     )]
     #[case("API Error: 500 Internal server error", FaultKind::Server)]
+    #[case("API Error: 503 no healthy upstream", FaultKind::Overloaded)]
+    #[case("API Error: 502 <html><head><title>502 Bad Gateway</title></head>", FaultKind::Server)]
+    #[case("API Error: 401 status code (no body)", FaultKind::Authentication)]
+    #[case("API Error: 529", FaultKind::Overloaded)]
     #[case("Request timed out", FaultKind::Network)]
     #[case("API Error: Connection closed mid-response", FaultKind::Network)]
     #[case("Response stalled mid-stream", FaultKind::Network)]
@@ -139,6 +146,8 @@ mod tests {
     #[case("I added rate limit handling.")]
     #[case("The connection was closed: I fixed the timeout bug.")]
     #[case("API Error: handling is in client.rs now, with a test for the rate limit.")]
+    #[case("API Error: 529 is now retried with a back-off.")]
+    #[case("API Error: 429 responses wait for the time that the service names.")]
     #[case("Prompt is too long was the message, and I fixed it.")]
     #[case("Credit balance is too low for the transfer in the test, so it fails.")]
     #[case("- 5-hour limit reached ∙ resets 12am")]

@@ -302,6 +302,11 @@ fn f31_a_permanent_failure_is_not_tried_again() {
     test.run(["run", "--max-iterations", "50", "--", "./claude", "-p", "x"]).exits(31);
     assert_eq!(test.state()["stop_reason"]["code"], "worker_failed");
     assert_eq!(test.events("iteration_started").len(), 1);
+    // A wrapper that does not find it says so with its exit status.
+    let test = Loop::new().script("wrapper", "PATH=/nowhere\nclaude -p x\n");
+    let ended = test.run(["run", "--max-iterations", "50", "--", "./wrapper"]).exits(13);
+    assert!(ended.stderr.contains("claude"), "{}", ended.stderr);
+    assert_eq!(test.events("iteration_started").len(), 1);
 }
 
 #[test]

@@ -111,13 +111,17 @@ fn reports_are_found_where_the_policy_says() {
 
 #[test]
 fn a_file_of_an_earlier_time_tells_nothing() {
+    // The moment before the verification is an earlier time, too.
     let test = reported("junit:junit.xml", "exit 0").file("junit.xml", JUNIT);
-    let hour = std::time::Duration::from_secs(3600);
-    let path = test.work().join("junit.xml");
-    let file = std::fs::File::options().write(true).open(path).expect("can be opened");
-    file.set_modified(std::time::SystemTime::now() - hour).expect("can be made older");
     test.run(RUN).exits(125);
     assert_eq!(test.events("tests"), Vec::<Json>::new());
+    // What is written again counts, whatever time it bears.
+    let test = reported("junit:junit.xml", "cp -p kept junit.xml").file("kept", JUNIT);
+    let hour = std::time::Duration::from_secs(3600);
+    let path = test.work().join("kept");
+    let file = std::fs::File::options().write(true).open(path).expect("can be opened");
+    file.set_modified(std::time::SystemTime::now() - hour).expect("can be made older");
+    test.run(RUN).exits(0);
 }
 
 #[test]

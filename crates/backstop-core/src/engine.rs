@@ -198,6 +198,16 @@ impl Engine {
         self.admit(|_, _| true);
     }
 
+    /// Lets one rule count again.
+    pub fn admit_claim(&mut self, rule: usize) {
+        self.admit(|_, refused| refused == rule);
+    }
+
+    /// Whether a rule's condition is met, and nobody has set it aside.
+    pub fn counts(&self, rule: usize) -> bool {
+        self.measures[rule].truth.is_met() && !self.refused.contains(rule)
+    }
+
     /// Lets claims count again that hold no more: should they hold once more, it is for another
     /// reason. Those that never ceased stay refused.
     pub fn admit_what_ceased(&mut self) {

@@ -95,6 +95,9 @@ pub struct Facts {
     /// When a person was asked last.
     #[serde(default)]
     asked_at: Option<Timestamp>,
+    /// The iteration is not run, because a person said so.
+    #[serde(default)]
+    skipping: bool,
     #[serde(default)]
     handoff: HandOff,
     /// Whether a person wants to be asked before each iteration, where that was changed.
@@ -323,6 +326,7 @@ impl Facts {
             Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;
+                self.skipping = noted.what == Note::Skipped;
                 self.clock.done_waiting(Wait::Answer);
             }
             Note::Attended => {
@@ -335,7 +339,9 @@ impl Facts {
 
     fn iteration_started(&mut self, now: Moment) -> Watch {
         self.turn = None;
+        self.skipping = false;
         self.waits.end(now.at);
+        self.handoff.iteration_started();
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
         self.context = None;
@@ -350,6 +356,11 @@ impl Facts {
     }
 
     fn iteration_finished(&mut self, end: &IterationFinished, now: Moment) -> Watch {
+        if self.skipping {
+            // It counts and did nothing: neither work nor the lack of it.
+            self.iterations = self.iterations.saturating_add(1);
+            return Watch::ITERATIONS;
+        }
         self.spending.iteration_finished(&self.spent, now.active);
         // A provider's limit says nothing about the work: neither failure nor lack of progress.
         let excused = self.worker.is_rate_limited();
@@ -362,7 +373,9 @@ impl Facts {
         self.progress.iteration_finished(excused);
         self.spent.iteration_finished(excused);
         self.worker.iteration_finished(end.timed_out);
-        self.handoff.iteration_finished();
+        if !excused {
+            self.handoff.iteration_finished();
+        }
         if self.ended_rate_limited() {
             self.waits.begin(now.at, self.worker.retry_at);
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use crate::condition::Condition;
 use crate::diagnostic::Diagnostic;
 use crate::document::{Syntax, canonical_json, sha256_hex, to_toml};
-use crate::facts::HealthLimits;
+use crate::facts::{HealthLimits, Watch};
 use crate::field::{Record, choices};
 use crate::reason::{AnyReason, CustomReason};
 use crate::verdict::Verdict;
@@ -209,6 +209,21 @@ impl Policy {
     /// The questions that somebody outside must answer by `probe` and `matched` events.
     pub fn asked(&self) -> Vec<&Condition> {
         self.all_rules().flat_map(|rule| rule.when.asked()).collect()
+    }
+
+    /// Whether anything wants to know after every iteration of progress, or when files changed last.
+    pub fn reads_progress(&self) -> bool {
+        let read = Watch::PROGRESS | Watch::RERUN;
+        self.settings.progress.is_some()
+            || self.all_rules().any(|rule| rule.when.watches().intersects(read))
+    }
+
+    /// The rules that time without progress alone can meet, also in the middle of an iteration.
+    pub fn standstill_rules(&self) -> Vec<usize> {
+        let stands_still =
+            |when: &Condition| when.moves() && when.watches().intersects(Watch::PROGRESS);
+        let rules = self.all_rules().enumerate();
+        rules.filter(|(_, rule)| stands_still(&rule.when)).map(|(index, _)| index).collect()
     }
 }
 

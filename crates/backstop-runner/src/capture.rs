@@ -33,6 +33,7 @@ use backstop_adapters::{Agent, Outcome, Translator};
 use backstop_core::event::EventKind;
 use backstop_core::redact::Redactor;
 
+pub(crate) use directive::is_directive;
 pub(crate) use ear::moment;
 pub use ear::{JsonlMapping, Reading};
 pub use matcher::BadPattern;

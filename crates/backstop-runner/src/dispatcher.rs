@@ -21,7 +21,7 @@ use backstop_core::verdict::Verdict;
 use backstop_store::{Journal, RunFolder, Store, StoreError};
 use tokio::sync::{broadcast, mpsc};
 
-use crate::capture::{Captured, LiveTerminal, Pump};
+use crate::capture::{Captured, LiveTerminal, Pump, Summary};
 use crate::clock::Clock;
 use crate::guards::Guards;
 use crate::launch::Launch;
@@ -39,6 +39,7 @@ mod between;
 mod draining;
 mod drifting;
 mod ending;
+mod glancing;
 pub(crate) mod guarding;
 mod halt;
 mod happening;
@@ -96,6 +97,8 @@ pub struct Dispatcher {
     pub(crate) progress: ProgressSources,
     /// Some rule or setting wants to know of progress after every iteration.
     pub(crate) progress_is_read: bool,
+    /// The rules that time without progress alone can meet.
+    pub(crate) standstill_rules: Vec<usize>,
     pub(crate) has_baseline: bool,
     /// The policy that `progress` was found out for; none before the first look.
     pub(crate) progress_follows: Option<String>,
@@ -126,6 +129,8 @@ pub struct Dispatcher {
     pub(crate) is_held: bool,
     /// The rule that holds.
     pub(crate) held_by: Option<usize>,
+    /// The rules that a person has let pass since the last iteration began.
+    pub(crate) let_pass: Vec<usize>,
     /// The file that tells the current iteration what it must know.
     pub(crate) handed_off: Option<PathBuf>,
     /// A person or the system wants the run to end, whatever the policy says.
@@ -145,6 +150,8 @@ pub struct Dispatcher {
     pub(crate) unmeasured_drift: Option<String>,
     pub(crate) asleep: Duration,
     pub(crate) told: Told,
+    /// Of the iteration's output, once both streams have ended.
+    pub(crate) summary: Option<Summary>,
     /// What the command exports, if it is told to.
     pub(crate) telemetry: Option<Exporting>,
     /// Who is told of what happens.

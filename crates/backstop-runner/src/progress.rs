@@ -191,6 +191,19 @@ impl ProgressSources {
         self.finish(events).await
     }
 
+    /// In the middle of an iteration: how the work has moved on so far.
+    pub(crate) async fn glance(&mut self) -> Vec<EventKind> {
+        let mut events = Vec::new();
+        if let Some(git) = &mut self.git {
+            let made = git.glance(&self.tree, &mut self.seen, &mut self.warnings).await;
+            events.extend(made.into_iter().map(EventKind::from));
+        }
+        if let Some(files) = self.files.as_ref().filter(|_| self.files_count) {
+            events.extend(files.glance(&mut self.seen).await.map(EventKind::from));
+        }
+        self.finish(events).await
+    }
+
     /// Takes a test run in: are more tests passing or fewer failing than ever before in this run,
     /// or are some of them new?
     pub fn tests(&mut self, tests: &Tests) -> Option<Progress> {

@@ -180,7 +180,8 @@ impl Supervisor {
             lost_in,
         ));
         let probes = Probes::new(policy.asked(), &launch.cwd, Rc::clone(&tree));
-        let progress_is_read = settings::reads_progress(policy);
+        let progress_is_read = policy.reads_progress();
+        let standstill_rules = policy.standstill_rules();
         let progress = ProgressSources::away(Rc::clone(&tree));
         let protected = Protected::new(&launch.cwd, folder.clone());
         let active = engine.facts().active();
@@ -205,6 +206,7 @@ impl Supervisor {
             probes,
             progress,
             progress_is_read,
+            standstill_rules,
             has_baseline: false,
             progress_follows: None,
             looks_end: None,
@@ -223,6 +225,7 @@ impl Supervisor {
             served: None,
             is_held: false,
             held_by: None,
+            let_pass: Vec::new(),
             handed_off: None,
             ordered: None,
             was_resumed: start == Start::Resumed,
@@ -238,6 +241,7 @@ impl Supervisor {
             unmeasured_drift: None,
             asleep: time_asleep(),
             told: Default::default(),
+            summary: None,
             telling: Telling::new(notifier, engine.policy_hash(), start == Start::Resumed),
             telemetry: receiver.as_ref().map(|found| Exporting::new(found.environment(), policy)),
             engine,

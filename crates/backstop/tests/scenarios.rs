@@ -225,6 +225,17 @@ fn f12_a_permanent_error_is_not_retried() {
         .script("agent.sh", "echo 'your credit balance is too low' >&2; exit 1");
     test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(13);
     assert_eq!(test.state()["facts"]["iterations"], 1);
+
+    // What it prints elsewhere is its work, and shown; it is no error that the words are for.
+    let test = test.script("agent.sh", "echo 'tested: credit balance is too low'; exit 1");
+    test.run(["run", "--once", "--policy", "p.toml", "--", "./agent.sh"]);
+    let last = test.state()["facts"]["last_error"].clone();
+    assert_eq!(last["category"], "recoverable");
+    assert_eq!(last["message"], "exit status 1: tested: credit balance is too low");
+    let told = "echo '::backstop {\"type\":\"progress\",\"kind\":\"other\"}'; exit 1";
+    let test = test.script("agent.sh", told);
+    test.run(["run", "--once", "--policy", "p.toml", "--", "./agent.sh"]);
+    assert_eq!(test.state()["facts"]["last_error"]["message"], "exit status 1");
 }
 
 #[test]
@@ -293,7 +304,7 @@ fn f16_a_limit_fires_during_an_iteration() {
     let test = Loop::new().script(
         "agent.sh",
         r#"for i in $(seq 1000000); do
-  echo '::backstop {"type":"usage","input_tokens":100,"output_tokens":50}'; echo $i >> calls; sleep 0.01
+  echo $i >> calls; echo '::backstop {"type":"usage","input_tokens":100,"output_tokens":50}'; sleep 0.01
 done"#,
     );
     let flags = ["run", "--max-tokens", "1500", "--finish-within", "0s", "--grace", "1s"];

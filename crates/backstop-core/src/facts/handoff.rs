@@ -22,6 +22,18 @@ pub struct HandOff {
     unverified: Option<String>,
     /// The next iteration is to be told.
     due: bool,
+    /// What the iteration that runs was told.
+    told: Told,
+}
+
+/// How much of it an iteration was told when it began: the oldest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Told {
+    notes: usize,
+    causes: usize,
+    refusal: bool,
+    anything: bool,
 }
 
 impl HandOff {
@@ -52,7 +64,7 @@ impl HandOff {
 
     /// Whether the next iteration is to be told anything.
     pub fn is_due(&self) -> bool {
-        self.due
+        self.due || self.told.anything
     }
 
     /// The action that most of the last few were, if one was.
@@ -96,21 +108,36 @@ impl HandOff {
     /// Who said that it was done and was wrong must hear so, or says it again.
     pub(super) fn claim_refused(&mut self, why: &str) {
         self.refusal = Some(start_of(why, LONGEST_NOTE).to_owned());
+        self.told.refusal = false;
         self.due = true;
     }
 
-    /// Whoever was told has had its time.
-    pub(super) fn iteration_finished(&mut self) {
-        self.refusal = None;
+    /// An iteration begins, and is told all there is.
+    pub(super) fn iteration_started(&mut self) {
+        self.told = Told {
+            notes: self.notes.len(),
+            causes: self.causes.len(),
+            refusal: self.refusal.is_some(),
+            anything: self.is_due(),
+        };
         self.due = false;
-        self.causes.clear();
-        self.notes.clear();
+    }
+
+    /// Whoever was told has had its time. What was said meanwhile is for the next one.
+    pub(super) fn iteration_finished(&mut self) {
+        let told = std::mem::take(&mut self.told);
+        self.notes.drain(..told.notes);
+        self.causes.drain(..told.causes);
+        if told.refusal {
+            self.refusal = None;
+        }
     }
 
     fn noted(&mut self, note: Option<&str>) {
         let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) else { return };
         if self.notes.len() == MOST_NOTES {
             self.notes.remove(0);
+            self.told.notes = self.told.notes.saturating_sub(1);
         }
         self.notes.push(start_of(note, LONGEST_NOTE).to_owned());
         self.due = true;
@@ -164,8 +191,36 @@ mod tests {
         handoff.resumed(&Resumed { by: Some("ann".to_owned()), note });
         assert!(handoff.is_due());
         assert_eq!(handoff.notes().collect::<Vec<_>>(), ["use the other cache"]);
+        handoff.iteration_started();
+        assert!(handoff.is_due(), "one that dies has not had its time");
         handoff.iteration_finished();
         assert!(!handoff.is_due() && handoff.notes().len() == 0);
+    }
+
+    #[test]
+    fn what_is_said_while_an_iteration_runs_is_for_the_next_one() {
+        let mut handoff = HandOff::default();
+        let said = |note: &str| Answered {
+            question: String::new(),
+            answer: Answer::Fix,
+            note: Some(note.to_owned()),
+            by: None,
+        };
+        handoff.answered(&said("for the first"));
+        handoff.claim_refused("no proof");
+        handoff.iteration_started();
+        handoff.answered(&said("for the second"));
+        handoff.iteration_finished();
+        assert!(handoff.is_due() && handoff.refusal().is_none());
+        assert_eq!(handoff.notes().collect::<Vec<_>>(), ["for the second"]);
+        handoff.iteration_started();
+        for number in 0..MOST_NOTES {
+            handoff.answered(&said(&number.to_string()));
+        }
+        handoff.claim_refused("still no proof");
+        handoff.iteration_finished();
+        assert_eq!(handoff.notes().len(), MOST_NOTES);
+        assert_eq!(handoff.refusal(), Some("still no proof"));
     }
 
     #[test]

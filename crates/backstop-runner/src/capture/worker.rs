@@ -242,9 +242,6 @@ impl Worker {
         summary.words = self.listener.words.take();
         summary.last_line = stdout.window.last_line();
         summary.last_error_line = stderr.window.last_line();
-        if summary.last_error_line.is_empty() {
-            summary.last_error_line.clone_from(&summary.last_line);
-        }
         self.listener.say(Captured::Finished(summary));
     }
 

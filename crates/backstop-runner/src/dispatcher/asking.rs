@@ -188,6 +188,7 @@ impl Dispatcher {
             return;
         };
         self.engine.refuse_claim(rule);
+        self.let_pass.push(rule);
         let name = self.engine.policy().all_rules().nth(rule).map(|rule| rule.name().to_owned());
         self.note(Note::SetAside, name.unwrap_or_default());
     }

@@ -32,11 +32,14 @@ impl Dispatcher {
                 give_up_at.get_or_insert(self.timers.active() + PATIENCE);
             }
             match self.next(None, give_up_at).await? {
-                Happening::Captured(captured) => match self.heard(captured).await {
-                    Some(summary) if summary.iteration == iteration => return Ok(summary),
-                    // Of one that was given up.
-                    Some(_) | None => {}
-                },
+                Happening::Captured(captured) => {
+                    self.heard(captured).await;
+                    // Another is of one that was given up.
+                    let own = self.summary.take().filter(|end| end.iteration == iteration);
+                    if let Some(summary) = own {
+                        return Ok(summary);
+                    }
+                }
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),

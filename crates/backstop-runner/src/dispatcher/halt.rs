@@ -31,6 +31,10 @@ impl Dispatcher {
             _ => RunStatus::after(decision.verdict),
         };
         self.end_leftovers(self.times.grace.min(Duration::from_secs(1))).await;
+        // A machine that shuts down answers nothing: it is asked when the run goes on.
+        if !is_about_a_question(&decision) && !self.engine.facts().is_terminated() {
+            self.withdraw_question();
+        }
         let kept = self.keep_work(&decision).await?;
         let state = RunState::halted(self.run, status, &decision, &self.engine);
         if status == RunStatus::Held {
@@ -81,7 +85,9 @@ impl Dispatcher {
         decision: &Decision,
     ) -> Result<Option<String>, RunError> {
         let iteration = self.engine.facts().iterations();
-        if iteration == 0 || self.ordered == Some(Order::KillNow) {
+        // The first iteration of a run that was resumed may have worked until it was cut off.
+        let may_have_worked = iteration > 0 || self.was_resumed;
+        if !may_have_worked || self.ordered == Some(Order::KillNow) {
             return Ok(None);
         }
         let message = format!("{}: {}", self.run, decision.message);
@@ -115,6 +121,12 @@ impl Dispatcher {
         self.tree.signal(Signal::SIGKILL, &[]);
         self.tree.sweep(Duration::ZERO).await;
     }
+}
+
+/// Whether an answer to the open question is what the run waits for.
+fn is_about_a_question(decision: &Decision) -> bool {
+    let unanswered = ReasonCode::UserUnresponsive.as_str();
+    decision.verdict == Verdict::Ask || decision.reason.as_deref() == Some(unanswered)
 }
 
 /// The decision of a run that had its single iteration, when no rule ended it.

@@ -88,9 +88,7 @@ impl Dispatcher {
             Happening::Signalled(signal) => self.signalled(signal).await,
             Happening::Answered(answers) => self.take_all(answers),
             Happening::Typed(bytes) => self.typed(&bytes),
-            Happening::Captured(captured) => {
-                self.heard(captured).await;
-            }
+            Happening::Captured(captured) => self.heard(captured).await,
             Happening::Due | Happening::Exited(_) => {}
         }
     }

@@ -17,7 +17,7 @@ use backstop_core::verdict::Verdict;
 use super::ending::{Ending, Step};
 use super::idle::Idle;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
-use crate::capture::{Captured, Summary};
+use crate::capture::{Captured, Summary, is_directive};
 use crate::drift::WorkBefore;
 use crate::proof::Proof;
 use crate::report::{Phase, Remark};
@@ -32,8 +32,6 @@ pub(super) struct Current {
     ending: Ending,
     idle: Idle,
     timed_out: Option<&'static str>,
-    /// Of its output, once both streams have ended.
-    summary: Option<Summary>,
     /// The work as it was when it began, to see how far it drifts.
     pub(super) before: Option<WorkBefore>,
 }
@@ -55,6 +53,8 @@ impl Dispatcher {
         // What was refused or seen before and still holds is no news of this iteration's.
         self.engine.admit_what_ceased();
         self.told = Told::default();
+        self.summary = None;
+        self.let_pass.clear();
         self.phase = Phase::Running;
         let mut child = match self.start(number).await {
             Ok(child) => child,
@@ -66,7 +66,6 @@ impl Dispatcher {
             ending: Ending::No,
             idle: Idle::new(self.times.idle_timeout, self.timers.active()),
             timed_out: None,
-            summary: None,
             before,
         };
         let exit = self.until_exit(&mut child, &mut current).await?;
@@ -80,13 +79,17 @@ impl Dispatcher {
         child: &mut Child,
         current: &mut Current,
     ) -> Result<Option<Exit>, RunError> {
+        let mut looked = BTreeSet::new();
         loop {
-            let verdict = self.decide();
+            if current.ending == Ending::No {
+                self.look_before_a_standstill(&mut looked).await?;
+            }
+            let verdict = self.verdict_in_iteration();
             if verdict == Verdict::Ask && self.asking.is_none() {
                 self.look_for_service().await;
                 if self.can_ask() {
                     let decision = self.engine.poll_decision(self.clock.now());
-                    self.put_question(&decision);
+                    self.put_question(&Decision { verdict, ..decision });
                 }
             }
             self.press(&mut current.ending, verdict).await?;
@@ -97,10 +100,7 @@ impl Dispatcher {
             let deadline = self.deadline(current);
             match self.next(Some(child), deadline).await? {
                 Happening::Exited(exit) => return Ok(Some(exit)),
-                Happening::Captured(captured) => {
-                    let summary = self.heard(captured).await;
-                    current.summary = summary.or(current.summary.take());
-                }
+                Happening::Captured(captured) => self.heard(captured).await,
                 Happening::Asked(request) => self.answer(request).await,
                 Happening::Signalled(signal) => self.signalled(signal).await,
                 Happening::Answered(answers) => self.take_all(answers),
@@ -118,6 +118,15 @@ impl Dispatcher {
                     }
                 }
             }
+        }
+    }
+
+    /// An agent that stands still though it tries different things needs a person, and may work on
+    /// while one thinks about it.
+    fn verdict_in_iteration(&mut self) -> Verdict {
+        match self.decide() {
+            Verdict::Recover if self.recovery_needs_a_person() => Verdict::Ask,
+            verdict => verdict,
         }
     }
 
@@ -202,7 +211,7 @@ impl Dispatcher {
     }
 
     /// Takes in what the child's output says; the summary of an iteration's output ends it.
-    pub(super) async fn heard(&mut self, captured: Captured) -> Option<Summary> {
+    pub(super) async fn heard(&mut self, captured: Captured) {
         self.journal.room().await;
         match captured {
             Captured::Matched { key, pattern, stream, excerpt } => {
@@ -223,9 +232,8 @@ impl Dispatcher {
                 self.told_by_output(&event);
                 self.reported(*event);
             }
-            Captured::Finished(summary) => return Some(summary),
+            Captured::Finished(summary) => self.summary = Some(summary),
         }
-        None
     }
 
     /// A `::backstop {…}` line.
@@ -291,7 +299,7 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
-        let summary = match current.summary.take() {
+        let summary = match self.summary.take().filter(|end| end.iteration == current.number) {
             Some(summary) => summary,
             None => self.drain(current.number, exit, current.ending != Ending::No).await?,
         };
@@ -325,11 +333,8 @@ impl Dispatcher {
         };
         let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
         let speaks = !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited();
-        if let Some(mut error) = bad_exit(&finished, &summary).filter(|_| speaks) {
-            let words = self.engine.policy().settings.errors.as_ref();
-            if let Some(category) = words.and_then(|words| words.category(&error.message)) {
-                error.category = category;
-            }
+        if let Some(how) = bad_exit(&finished).filter(|_| speaks) {
+            let error = self.error_of(&how, &summary);
             self.take(error);
         }
         self.look_for_test_results(current.number, &summary);
@@ -343,6 +348,9 @@ impl Dispatcher {
         let review = self.review_iteration().await?;
         self.measure_drift(current, &summary).await?;
         self.engine.admit_claims();
+        for rule in std::mem::take(&mut self.let_pass) {
+            self.engine.refuse_claim(rule);
+        }
         self.take(finished);
         let proof = Proof { verification, review };
         let proof = match self.reviews_every_iteration() {
@@ -351,6 +359,26 @@ impl Dispatcher {
         };
         let decision = self.judge(proof);
         Ok(self.held_unless_guarded(decision))
+    }
+
+    /// A bad exit as an error, with the last thing that the command said. What kind of error it is
+    /// tells only what it said where errors are said.
+    fn error_of(&self, how: &str, summary: &Summary) -> ErrorSeen {
+        let with = |said: &str| match said.trim() {
+            "" => how.to_owned(),
+            said => format!("{how}: {said}"),
+        };
+        let message = with(&summary.last_error_line);
+        let words = self.engine.policy().settings.errors.as_ref();
+        let category = words.and_then(|words| words.category(&message));
+        // What it told us on the way is no cause.
+        let printed = Some(&*summary.last_line).filter(|line| !is_directive(line));
+        let is_silent = summary.last_error_line.trim().is_empty();
+        ErrorSeen {
+            category: category.unwrap_or(ErrorCategory::Recoverable),
+            message: if is_silent { with(printed.unwrap_or_default()) } else { message },
+            signature: None,
+        }
     }
 
     /// An agent that exits with 0 and says that it failed, or says nothing where it always has a
@@ -446,17 +474,14 @@ fn names(left: &[Leftover]) -> String {
     left.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The error that a bad exit is, with the last thing that the command said.
-fn bad_exit(end: &IterationFinished, summary: &Summary) -> Option<ErrorSeen> {
-    let what = match (end.timed_out, end.signal, end.exit_code) {
+/// How a bad exit came about.
+fn bad_exit(end: &IterationFinished) -> Option<String> {
+    Some(match (end.timed_out, end.signal, end.exit_code) {
         (true, _, _) => "timed out".to_owned(),
         (_, Some(signal), _) => format!("killed by signal {signal}"),
         (_, None, Some(code)) if code != 0 => format!("exit status {code}"),
         _ => return None,
-    };
-    let said = summary.last_error_line.trim();
-    let message = if said.is_empty() { what } else { format!("{what}: {said}") };
-    Some(ErrorSeen { category: ErrorCategory::Recoverable, message, signature: None })
+    })
 }
 
 fn start_error(program: &str, cwd: &std::path::Path, error: &std::io::Error) -> String {

@@ -19,15 +19,26 @@ impl Dispatcher {
     /// Between two iterations: keeps what there is, and lets the next one start afresh. An agent
     /// that stands still though it tries different things needs a person.
     pub(super) async fn recover(&mut self, decision: Decision) -> Result<Next, RunError> {
-        let kind = self.kind_of_recovery(&decision);
-        let repeats = self.engine.facts().handoff().repeated_action().is_some();
-        if kind == RecoveryKind::Stagnation && !repeats {
+        let rule = decision.rule.as_ref().map(|rule| rule.index);
+        let kind = self.kind_of_recovery(rule);
+        if self.needs_a_person(kind) {
             return self.intervene(Decision { verdict: Verdict::Ask, ..decision }).await;
         }
         let next = self.recover_from(kind, &decision, &decision.message).await?;
         // What was recovered from is judged again when the next iteration has ended.
-        self.set_aside(decision.rule.as_ref().map(|rule| rule.index));
+        self.set_aside(rule);
         Ok(next)
+    }
+
+    /// Whether what is decided now is a recovery that only a person can help with.
+    pub(super) fn recovery_needs_a_person(&mut self) -> bool {
+        let rule = self.engine.decide(self.clock.now()).rule;
+        self.needs_a_person(self.kind_of_recovery(rule))
+    }
+
+    fn needs_a_person(&self, kind: RecoveryKind) -> bool {
+        let repeats = self.engine.facts().handoff().repeated_action().is_some();
+        kind == RecoveryKind::Stagnation && !repeats
     }
 
     /// The agent itself said that its context is full. Whatever the rules look at, another iteration
@@ -67,9 +78,8 @@ impl Dispatcher {
         Ok(Next::Decide)
     }
 
-    fn kind_of_recovery(&self, decision: &Decision) -> RecoveryKind {
-        let rule = decision.rule.as_ref().map(|rule| self.engine.condition(rule.index));
-        match rule {
+    fn kind_of_recovery(&self, rule: Option<usize>) -> RecoveryKind {
+        match rule.map(|rule| self.engine.condition(rule)) {
             Some(when) if reads(when, |part| matches!(part, Condition::ContextUsage(_))) => {
                 RecoveryKind::Context
             }

@@ -152,7 +152,8 @@ impl Dispatcher {
         let zone = self.engine.zone().clone();
         let facts = self.engine.facts().clone();
         self.engine = Engine::with_facts(policy, facts).in_zone(zone);
-        self.progress_is_read = settings::reads_progress(self.engine.policy());
+        self.progress_is_read = self.engine.policy().reads_progress();
+        self.standstill_rules = self.engine.policy().standstill_rules();
         self.look_for_the_policy();
         self.note(Note::PolicyApplied, format!("{hash} by {by}"));
         self.mark(self.status_now());

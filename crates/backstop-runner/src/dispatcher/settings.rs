@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use backstop_adapters::{Agent, AgentOptions, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
-use backstop_core::facts::Watch;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
 use crate::capture::{JsonlMapping, Pattern, Reading, Wanted};
@@ -55,12 +54,6 @@ fn stop_signal(policy: &Policy, agent: Option<Agent>) -> StopSignal {
         Some("SIGINT") => StopSignal::Int,
         _ => StopSignal::Term,
     })
-}
-
-/// Whether anything wants to know of progress after every iteration.
-pub fn reads_progress(policy: &Policy) -> bool {
-    policy.settings.progress.is_some()
-        || policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
 }
 
 /// What to look for in the output, and who reads it.

@@ -2,9 +2,11 @@
 //! left as they were, did not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::look::{Entry, Look};
-use super::status::{Object, object};
+use super::status::{Object, REPOSITORY, object};
 use super::{GitError, Head, Repository};
 use crate::tree::Tree;
 
@@ -20,12 +22,54 @@ pub(crate) struct Change {
     /// Git knows it by now.
     pub(crate) is_tracked: bool,
     pub(crate) is_repository: bool,
+    /// It is in a repository within this one, of whose versions git does not know here.
+    pub(crate) is_within: bool,
 }
 
 /// The two versions of a file that differ between two commits.
 pub(crate) type Moves = BTreeMap<Vec<u8>, (Option<Object>, Option<Object>)>;
 
 impl Repository {
+    /// The files that are not what they were between two looks, also those that were committed
+    /// meanwhile, here or in a repository within.
+    pub(crate) async fn changes(
+        &self,
+        tree: &Tree,
+        before: &Look,
+        now: &Look,
+    ) -> Result<Vec<Change>, GitError> {
+        let commit = before.head.as_ref().map(|head| head.commit.as_str());
+        let mut moves = self.moves(tree, commit, now.head.as_ref()).await?;
+        self.add_moves_within(tree, before, now, &mut moves).await?;
+        Ok(changes(before, now, &moves))
+    }
+
+    /// A commit in a repository within is one version there: what it changed is told by that one.
+    async fn add_moves_within(
+        &self,
+        tree: &Tree,
+        before: &Look,
+        now: &Look,
+        moves: &mut Moves,
+    ) -> Result<(), GitError> {
+        let mut open: Vec<Vec<u8>> = paths(before, now, moves).into_iter().cloned().collect();
+        while let Some(path) = open.pop() {
+            let (old, new) = versions(&path, before, now, moves);
+            let (from, to) = (commit_within(&old), commit_within(&new));
+            let folder = self.top().join(OsStr::from_bytes(&path));
+            if from == to || folder.join(".git").symlink_metadata().is_err() {
+                continue;
+            }
+            let Some(within) = Self::find(&folder, tree).await? else { continue };
+            for (name, versions) in within.moves_between(tree, from, to).await? {
+                let name = [&path[..], b"/", &name].concat();
+                open.push(name.clone());
+                moves.insert(name, versions);
+            }
+        }
+        Ok(())
+    }
+
     /// What differs between two commits; without one, everything does.
     pub(crate) async fn moves(
         &self,
@@ -33,7 +77,15 @@ impl Repository {
         from: Option<&str>,
         to: Option<&Head>,
     ) -> Result<Moves, GitError> {
-        let to = to.map(|head| head.commit.as_str());
+        self.moves_between(tree, from, to.map(|head| head.commit.as_str())).await
+    }
+
+    async fn moves_between(
+        &self,
+        tree: &Tree,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<Moves, GitError> {
         if from == to {
             return Ok(Moves::new());
         }
@@ -63,22 +115,17 @@ fn moves(listed: &[u8]) -> Option<Moves> {
 
 /// The files that are not what they were. A version that was there before, committed, staged or in
 /// the work tree, may be committed or staged without being a change.
-pub(crate) fn changes(before: &Look, now: &Look, moves: &Moves) -> Vec<Change> {
-    let paths: BTreeSet<&Vec<u8>> =
-        before.entries.keys().chain(now.entries.keys()).chain(moves.keys()).collect();
+fn changes(before: &Look, now: &Look, moves: &Moves) -> Vec<Change> {
     let mut changes = Vec::new();
-    for path in paths {
-        let (known, found) = (before.entries.get(path), now.entries.get(path));
-        let moved = moves.get(path);
-        let committed =
-            |here: Option<&Entry>, there: Option<&Entry>, side: Option<&Option<Object>>| {
-                // What did not move between the commits is the same in both.
-                here.map(|entry| entry.head.clone())
-                    .or_else(|| side.cloned())
-                    .unwrap_or_else(|| there.and_then(|entry| entry.head.clone()))
-            };
-        let old = whole(known, committed(known, found, moved.map(|moved| &moved.0)));
-        let new = whole(found, committed(found, known, moved.map(|moved| &moved.1)));
+    // Paths come in order, so that a repository comes before what is in it.
+    let mut repositories: Vec<&[u8]> = Vec::new();
+    for path in paths(before, now, moves) {
+        let (old, new) = versions(path, before, now, moves);
+        let is_repository = old.is_repository || new.is_repository;
+        let is_within = repositories.iter().any(|folder| is_in(path, folder));
+        if is_repository {
+            repositories.push(path);
+        }
         let was_there = |version: &Option<Object>| {
             *version == old.head || *version == old.index || *version == old.work
         };
@@ -90,15 +137,47 @@ pub(crate) fn changes(before: &Look, now: &Look, moves: &Moves) -> Vec<Change> {
             was_committed: old.head == old.work,
             before: old.work,
             is_tracked: new.head.is_some() || new.index.is_some(),
-            is_repository: old.is_repository || new.is_repository,
+            is_repository,
+            is_within,
         });
     }
     changes
 }
 
+/// All that may have changed.
+fn paths<'a>(before: &'a Look, now: &'a Look, moves: &'a Moves) -> BTreeSet<&'a Vec<u8>> {
+    before.entries.keys().chain(now.entries.keys()).chain(moves.keys()).collect()
+}
+
+/// A file as it was and as it is.
+fn versions(path: &Vec<u8>, before: &Look, now: &Look, moves: &Moves) -> (Entry, Entry) {
+    let (known, found) = (before.entries.get(path), now.entries.get(path));
+    let moved = moves.get(path);
+    let committed = |here: Option<&Entry>, there: Option<&Entry>, side: Option<&Option<Object>>| {
+        // What did not move between the commits is the same in both.
+        here.map(|entry| entry.head.clone())
+            .or_else(|| side.cloned())
+            .unwrap_or_else(|| there.and_then(|entry| entry.head.clone()))
+    };
+    let old = whole(known, committed(known, found, moved.map(|moved| &moved.0)));
+    let new = whole(found, committed(found, known, moved.map(|moved| &moved.1)));
+    (old, new)
+}
+
+fn is_in(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+/// The commit that is checked out in a repository within; none where there is none, or no such
+/// repository.
+fn commit_within(entry: &Entry) -> Option<&str> {
+    let version = entry.work.as_ref().filter(|version| version.mode == REPOSITORY)?;
+    Some(version.id.as_str()).filter(|commit| !commit.is_empty())
+}
+
 fn whole(entry: Option<&Entry>, committed: Option<Object>) -> Entry {
     entry.cloned().unwrap_or_else(|| Entry {
-        is_repository: committed.as_ref().is_some_and(|object| object.mode == 0o16_0000),
+        is_repository: committed.as_ref().is_some_and(|object| object.mode == REPOSITORY),
         head: committed.clone(),
         index: committed.clone(),
         work: committed,

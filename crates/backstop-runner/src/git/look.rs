@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::blob::Blobs;
 use super::hidden;
 pub(crate) use super::status::Object;
-use super::status::{self, Line, Work};
+use super::status::{self, Line, REPOSITORY, Work};
 use super::{GitError, Head, Repository, Stamp, Workbench};
 use crate::tree::Tree;
 
@@ -236,7 +236,7 @@ async fn inner(
         let head = found.head(tree).await?;
         let commit = head.as_ref().map(|head| head.commit.clone()).unwrap_or_default();
         if let Some(entry) = entries.get_mut(&path) {
-            entry.work = Some(Object { mode: 0o16_0000, id: commit.clone() });
+            entry.work = Some(Object { mode: REPOSITORY, id: commit.clone() });
         }
         if depth == 0 {
             continue;

@@ -95,6 +95,9 @@ fn untracked(path: &[u8]) -> Line {
     Line { path: path.to_vec(), head: None, index: None, work: Work::Other, is_repository }
 }
 
+/// The mode of a repository within the repository.
+pub(super) const REPOSITORY: u32 = 0o16_0000;
+
 /// None inside where there is no such version.
 pub(super) fn object(mode: &str, id: &str) -> Option<Option<Object>> {
     let mode = u32::from_str_radix(mode, 8).ok()?;

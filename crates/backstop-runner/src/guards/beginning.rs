@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Changed;
 use crate::git::Repository;
-use crate::git::changes::{Change, changes};
+use crate::git::changes::Change;
 use crate::git::look::{Look, Looking};
 use crate::progress::file_states::KeptFiles;
 use crate::progress::{ProgressSources, Witness};
@@ -85,14 +85,13 @@ impl Place<'_> {
         let Now { beginning: now, repository } = self.look(earlier).await?;
         let changed = match (beginning, &now, &repository) {
             (Beginning::Git(before), Beginning::Git(now), Some(repository)) => {
-                let commit = before.head.as_ref().map(|head| head.commit.as_str());
-                let moves = repository.moves(self.tree, commit, now.head.as_ref()).await;
-                let moves = moves.map_err(|error| error.to_string())?;
+                let changes = repository.changes(self.tree, before, now).await;
+                let changes = changes.map_err(|error| error.to_string())?;
                 let seen = |change: Change| Changed {
                     path: repository.seen_from_here(&change.path),
                     change: Some(change),
                 };
-                changes(before, now, &moves).into_iter().map(seen).collect()
+                changes.into_iter().map(seen).collect()
             }
             (Beginning::Files(before), Beginning::Files(now), _) => {
                 let paths = now.changed_since(self.cwd, before).into_iter();

@@ -128,7 +128,7 @@ pub(crate) async fn changed(
     let (mut by_git, mut new) = (Vec::new(), Vec::new());
     for file in files {
         match &file.change {
-            Some(change) if change.is_repository => {
+            Some(change) if change.is_repository || change.is_within => {
                 reverted.leave(&file.path, "a repository of its own is not put back");
             }
             Some(change) if change.before.is_none() => new.push((file, change)),

@@ -92,6 +92,17 @@ impl FileStates {
         moved_on.then_some(Progress { kind: ProgressKind::Tree, note: None })
     }
 
+    /// Whether the work has moved on in an iteration that is not over: it is still measured against
+    /// what was there when it began.
+    pub(super) async fn glance(&self, seen: &mut Seen) -> Option<Progress> {
+        let (root, known) = (self.root.clone(), self.known.clone());
+        let looked = tokio::task::spawn_blocking(move || look(&root, &known, MOST_FILES)).await;
+        let now = looked.ok()?.state;
+        let moved_on = self.baseline.as_ref().is_some_and(|before| *before != now);
+        let moved_on = moved_on && seen.is_new(FILES, &now);
+        moved_on.then_some(Progress { kind: ProgressKind::Tree, note: None })
+    }
+
     /// The files that changed in the iteration that was measured last; none where there are more
     /// than can be looked at.
     pub(crate) fn changes(&self) -> Option<Vec<PathBuf>> {

@@ -7,7 +7,7 @@ use backstop_core::event::{Progress, ProgressKind};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::seen::Seen;
-use crate::git::changes::{Change, Moves, changes};
+use crate::git::changes::{Change, Moves};
 use crate::git::look::{Look, Looking};
 use crate::git::{GitError, Head, Repository};
 use crate::tree::Tree;
@@ -66,12 +66,14 @@ impl GitStates {
         if !(is_undisturbed && is_fresh && self.now.is_some()) {
             self.look(tree, warnings).await;
         }
-        if let Some(state) = self.state(tree, seen, warnings).await {
-            if let Some(head) = self.now.as_ref().and_then(|look| look.head.as_ref()) {
+        let Some(now) = self.now.take() else { return };
+        if let Some(state) = self.state(&now, tree, seen, warnings).await {
+            if let Some(head) = &now.head {
                 seen.is_new(COMMITTED, &head.tree);
             }
             seen.is_new(WORK_TREE, &state);
         }
+        self.now = Some(now);
     }
 
     pub(super) async fn measure(
@@ -80,13 +82,45 @@ impl GitStates {
         seen: &mut Seen,
         warnings: &mut Vec<String>,
     ) -> Vec<Progress> {
-        self.before = self.now.take();
+        let before = self.now.take();
         self.look(tree, warnings).await;
-        let state = self.state(tree, seen, warnings).await;
-        let mut made = Vec::new();
-        let (Some(before), Some(now), Some(state)) = (&self.before, &self.now, state) else {
-            return made;
+        let now = self.now.take();
+        let made = match (&before, &now) {
+            (Some(before), Some(now)) => self.moved_on(before, now, tree, seen, warnings).await,
+            _ => Vec::new(),
         };
+        (self.before, self.now) = (before, now);
+        made
+    }
+
+    /// How the work has moved on in an iteration that is not over: it is still measured against
+    /// what was there when it began.
+    pub(super) async fn glance(
+        &mut self,
+        tree: &Tree,
+        seen: &mut Seen,
+        warnings: &mut Vec<String>,
+    ) -> Vec<Progress> {
+        let Some(before) = self.now.clone().filter(|_| !self.is_too_slow) else {
+            return Vec::new();
+        };
+        match self.looking.look(tree).await {
+            Ok(now) => self.moved_on(&before, &now, tree, seen, warnings).await,
+            // Whoever measures it at its end says so.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    async fn moved_on(
+        &mut self,
+        before: &Look,
+        now: &Look,
+        tree: &Tree,
+        seen: &mut Seen,
+        warnings: &mut Vec<String>,
+    ) -> Vec<Progress> {
+        let mut made = Vec::new();
+        let Some(state) = self.state(now, tree, seen, warnings).await else { return made };
         // Committing what lay about changes no file and is progress all the same. An empty commit
         // and a revert are not: the committed tree has been there before.
         if let Some(head) = &now.head
@@ -133,8 +167,7 @@ impl GitStates {
             return Err(trouble.clone());
         }
         let (Some(before), Some(now)) = (&self.before, &self.now) else { return Ok(None) };
-        let moves = self.looking.repository.moves(tree, self.commit_before(), now.head.as_ref());
-        Ok(Some(changes(before, now, &moves.await?)))
+        self.looking.repository.changes(tree, before, now).await.map(Some)
     }
 
     async fn look(&mut self, tree: &Tree, warnings: &mut Vec<String>) {
@@ -159,6 +192,7 @@ impl GitStates {
     /// The state of the work tree in a word: what is in the files, whether it was committed or not.
     async fn state(
         &mut self,
+        now: &Look,
         tree: &Tree,
         seen: &mut Seen,
         warnings: &mut Vec<String>,
@@ -166,7 +200,7 @@ impl GitStates {
         if !self.counts {
             return None;
         }
-        let head = self.now.as_ref()?.head.clone();
+        let head = now.head.clone();
         if self.base.as_ref().is_none_or(|base| base.head != head) {
             let commit = match &self.base {
                 Some(base) => base.commit.clone(),
@@ -181,8 +215,7 @@ impl GitStates {
                 }
             }
         }
-        let (now, base) = (self.now.as_ref()?, self.base.as_ref()?);
-        Some(state(now, &base.moves))
+        self.base.as_ref().map(|base| state(now, &base.moves))
     }
 
     fn warn(&mut self, error: &GitError, warnings: &mut Vec<String>) {

@@ -183,6 +183,38 @@ fn sub_modules_are_folders_to_a_glob() {
 }
 
 #[test]
+fn what_is_committed_in_a_repository_within_is_seen() {
+    let commit = "git add -A; git -c user.name=a -c user.email=a@b commit -qm x";
+    let sub_module = |test: &Loop| {
+        let other = Loop::new().file("inner.c", "1\n");
+        super::commit(&other);
+        let place = other.work();
+        let from = place.to_str().expect("text");
+        git(&test.work(), &["submodule", "--quiet", "add", from, "sub"]);
+        commit_all(test);
+        other
+    };
+    let key = format!("cd sub; echo 1 > key.pem; {commit}");
+    let also_outside = format!("{key}; cd ..; {commit}");
+    let new = format!("git init -q sub; {key}");
+    let grown = format!(
+        "[ $BACKSTOP_ITERATION = 1 ] && echo 1 > sub/a || echo 1 > sub/key.pem; cd sub; {commit}"
+    );
+    for (agent, is_new) in [(&key, false), (&also_outside, false), (&new, true), (&grown, false)] {
+        let test = repository("deny = ['**/*.pem']", agent);
+        let _kept = (!is_new).then(|| sub_module(&test));
+        run(&test, &[]).exits(2);
+        violates(&test, "scope", &["sub/key.pem"]);
+    }
+    // What is in there is not put back, and nothing is removed that nobody keeps.
+    let test = repository("deny = ['**/*.pem']\nrevert = true", &key);
+    let _kept = sub_module(&test);
+    let ended = run(&test, &[]).exits(2);
+    assert!(test.exists("sub/key.pem"));
+    assert!(ended.stderr.contains("repository of its own"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_work_tree_of_its_own_is_guarded_like_any_other() {
     let test = repository(ALLOW, "echo 2 > docs/a.md");
     let place = test.work().with_file_name("tree");

@@ -168,6 +168,46 @@ fn the_iteration_runs_on_while_the_question_is_open() {
     assert!(test.journal().iter().all(|event| event["what"] != "signalled"));
 }
 
+/// Asks in the middle of an iteration, which waits for a file of its number before it ends.
+fn asks_in_the_middle(more: &str) -> Loop {
+    let policy = format!(
+        "[notify]\ncommand = \"true\"\n[limits]\niterations = 3\n{more}\
+         [[rule]]\nwhen = {{ type = \"topic_drift\", above = 0.5 }}\nthen = \"ask\"\n"
+    );
+    let script = "[ -z \"$BACKSTOP_HANDOFF\" ] || cp \"$BACKSTOP_HANDOFF\" seen$BACKSTOP_ITERATION\n\
+                  [ $BACKSTOP_ITERATION = 1 ] || exit 0\n\
+                  echo '::backstop {\"type\":\"drift\",\"score\":0.9}'\n\
+                  until [ -e go_on ]; do sleep 0.02; done";
+    Loop::new().file("p.toml", &policy).script("agent.sh", script)
+}
+
+#[test]
+fn an_answer_in_the_middle_of_an_iteration_is_for_the_next_one_and_holds_until_that_has_ended() {
+    let test = asks_in_the_middle("");
+    let running = start(&test);
+    test.run(["answer", "latest", "fix", "--note", "mind the cache"]).exits(0);
+    let test = test.file("go_on", "");
+    // It is not asked about again at the end of the iteration, but it is at the end of the next.
+    wait_for("the next question", || test.events("asked").len() == 2);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+    assert!(test.read("seen2").contains("- mind the cache"), "{}", test.read("seen2"));
+    test.run(["answer", "latest", "abort"]).exits(0);
+    running.ends().exits(131);
+    assert!(!test.exists("seen3"));
+}
+
+#[test]
+fn a_limit_that_ends_the_run_ends_its_question_too() {
+    let test = asks_in_the_middle("duration = \"1s\"\n[loop]\nfinish_within = \"0s\"\n");
+    let running = start(&test);
+    let ended = running.ends().exits(124);
+    let (_, card) = ended.stderr.split_once("stopped: timeout").expect("a card");
+    assert!(!card.contains("backstop answer"), "{card}");
+    let refused = test.run(["answer", "latest", "continue"]);
+    assert!(refused.stderr.contains("asks nothing"), "{}", refused.stderr);
+    assert_eq!(test.state()["stop_reason"]["code"], "timeout");
+}
+
 #[test]
 fn a_question_that_has_become_pointless_is_withdrawn() {
     let policy = "[limits]\niterations = 2\n[notify]\ncommand = \"true\"\n\

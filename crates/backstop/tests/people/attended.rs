@@ -39,6 +39,26 @@ fn each_iteration_is_let_go_or_skipped() {
 }
 
 #[test]
+fn what_is_skipped_is_neither_work_nor_the_lack_of_it() {
+    let policy = "[limits]\niterations = 3\ncost_usd = 5\n[[rule]]\n\
+                  when = { type = \"no_progress\", iterations = 1 }\nthen = \"stop\"\n";
+    let script = "cp \"$BACKSTOP_HANDOFF\" seen; echo '::backstop {\"type\":\"usage\",\"cost_usd\":1}'\n\
+                  echo '::backstop {\"type\":\"progress\",\"kind\":\"other\"}'";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
+    let running = test.start(["run", "--attended", "--policy", "p.toml", "--", "./agent.sh"]);
+    answer(&test, "stop");
+    running.ends();
+    let running = test.start(["resume", "latest", "--note", "mind the gap"]);
+    answer(&test, "skip");
+    answer(&test, "go");
+    // Neither a silent meter nor a standstill has ended it, and who works is told the note.
+    answer(&test, "skip");
+    running.ends().exits(125);
+    assert_eq!(test.state()["facts"]["iterations"], 3);
+    assert!(test.read("seen").contains("mind the gap"));
+}
+
+#[test]
 fn who_looks_from_elsewhere_sees_that_it_waits() {
     let (test, running) = attended("1");
     wait_for("the prompt", || test.has("noted") && !open_question(&test).is_null());

@@ -29,6 +29,16 @@ fn a_short_cool_down_is_waited_out() {
 }
 
 #[test]
+fn a_cool_down_counts_from_a_change_that_nobody_reported() {
+    let policy = "[limits]\niterations = 2\n[[rule]]\n\
+                  when = { type = \"cooldown\", duration = \"1h\" }\nthen = \"hold\"\n";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", "echo 1 > changed");
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    assert_eq!(test.state()["run_status"], "held");
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+}
+
+#[test]
 fn a_long_one_ends_the_process() {
     for (duration, more) in [("1h", ""), ("30s", "[loop]\nhold_wait = \"1s\"\n")] {
         let test = cooling(duration, more);

@@ -124,6 +124,31 @@ fn in_a_recovery_the_hand_off_is_not_lost() {
 }
 
 #[test]
+fn what_the_first_iteration_had_done_is_kept() {
+    let policy = "[limits]\niterations = 2\n[[rule]]\n\
+                  when = { type = \"file_created\", path = \"once\" }\nthen = \"hold\"\n";
+    let script = "[ -e once ] && exit; echo work > unsaved; touch once; exec sleep 300";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
+    let git = |words: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+        let output = command.current_dir(test.work()).output().expect("git");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the work", || test.exists("once"));
+    kill(&test, running);
+    test.run(["resume", "latest"]);
+    let kept = git(&["for-each-ref", "--format=%(refname)", "refs/backstop"]);
+    let kept = kept.lines().next().expect("a ref");
+    assert_eq!(git(&["show", &format!("{kept}:unsaved")]), "work\n");
+}
+
+#[test]
 fn who_answers_for_a_dead_supervisor_ends_what_it_left_running() {
     let policy = "[limits]\niterations = 4\n[notify]\ncommand = \"true\"\n\
         [[rule]]\nwhen = { type = \"output_pattern\", pattern = \"HELP\" }\nthen = \"ask\"\n";

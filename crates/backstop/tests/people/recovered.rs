@@ -1,6 +1,6 @@
 //! A run that fills its context, or stands still, goes on afresh.
 
-use crate::support::looping::Loop;
+use crate::support::looping::{Loop, wait_for};
 
 const USAGE: &str = "echo '::backstop {\"type\":\"context\",\"used\":96,\"limit\":100}'";
 
@@ -72,7 +72,7 @@ fn fresh_starts_come_to_an_end() {
 }
 
 fn standing_still(action: &str) -> Loop {
-    let policy = "[limits]\nduration = \"1m\"\n[loop]\ngrace = \"1s\"\n[[rule]]\n\
+    let policy = "[limits]\nduration = \"1m\"\n[loop]\ngrace = \"1s\"\nfinish_within = \"0s\"\n[[rule]]\n\
                   when = { type = \"stagnation\", duration = \"400ms\" }\nthen = \"recover\"\n\
                   [[rule]]\nwhen = { type = \"file_created\", path = \"DONE\" }\nthen = \"complete\"\n";
     let script = format!(
@@ -101,6 +101,53 @@ fn one_that_tries_this_and_that_needs_a_person() {
     assert!(test.events("recovered").is_empty());
     assert_eq!(test.events("asked").len(), 1);
     assert_eq!(test.state()["run_status"], "held");
+}
+
+#[test]
+fn it_works_on_while_the_person_thinks() {
+    let test = standing_still("bash: make $n");
+    let policy = format!("{}[notify]\ncommand = \"true\"\n", test.read("p.toml"));
+    let test = test.file("p.toml", &policy);
+    let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    wait_for("the question", || test.has("asked"));
+    assert!(test.events("iteration_finished").is_empty());
+    assert!(test.journal().iter().all(|event| event["what"] != "signalled"));
+    test.run(["answer", "latest", "abort"]).exits(0);
+    running.ends().exits(131);
+}
+
+#[test]
+fn whoever_commits_does_not_stand_still() {
+    let policy = "[limits]\niterations = 1\n[loop]\ngrace = \"1s\"\nfinish_within = \"0s\"\n[[rule]]\n\
+                  when = { type = \"stagnation\", duration = \"700ms\" }\nthen = \"stop\"\n";
+    // Each piece of work takes less than that; all of them together take longer.
+    let script = "for n in 1 2 3 4 5 6; do echo $n > file; git add file\n\
+                  git -c user.name=a -c user.email=a@b commit -qm $n; sleep 0.3; done; touch ended";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
+    git(&test, &["init", "-q"]);
+    git(&test, &["add", "-A"]);
+    git(&test, &["commit", "-qm", "first"]);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
+    assert!(test.exists("ended"));
+    assert!(!test.events("progress").is_empty());
+    // One that does not is ended.
+    let test = test.script("agent.sh", "exec sleep 300");
+    let test = test.file("p.toml", &policy.replace("iterations = 1", "iterations = 2"));
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
+}
+
+#[test]
+fn a_hand_off_waits_for_an_iteration_that_can_work() {
+    let script = format!(
+        "case $BACKSTOP_ITERATION in 1) {USAGE}; exec sleep 300;;\n\
+         2) echo '::backstop {{\"type\":\"worker\",\"status\":\"rate_limited\",\"retry_at\":\"'$(date -u -d '+1 second' +%FT%TZ)'\"}}'; exit 1;;\n\
+         *) cp \"$BACKSTOP_HANDOFF\" seen; touch DONE;; esac"
+    );
+    let more =
+        "[[rule]]\nwhen = { type = \"file_created\", path = \"DONE\" }\nthen = \"complete\"\n";
+    let test = full_context(more).script("agent.sh", &script);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(0);
+    assert!(test.read("seen").contains("The context of the last session was full"));
 }
 
 #[test]

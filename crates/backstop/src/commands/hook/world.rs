@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use backstop_adapters::review::Said;
 use backstop_core::event::{EventKind, Note, Noted, Progress, ProgressKind, Review, Verification};
-use backstop_core::facts::Watch;
 use backstop_core::policy::Policy;
 use backstop_runner::guards::session::{Checked, SessionGuards};
 use backstop_runner::probe::Probes;
@@ -52,7 +51,7 @@ impl<'a> World<'a> {
 
     /// Before the first turn: what is there now is none of the agent's doing.
     pub fn first_look(&self) {
-        if self.reads_progress() {
+        if self.policy.reads_progress() {
             self.opened.wait(self.progress());
         }
         if let Some(file) = self.review_file() {
@@ -66,7 +65,7 @@ impl<'a> World<'a> {
             let mut probes = Probes::new(self.policy.asked(), self.cwd(), self.tree());
             let answers = probes.ask_all().await;
             let mut events: Vec<_> = answers.into_iter().map(EventKind::from).collect();
-            if self.reads_progress() {
+            if self.policy.reads_progress() {
                 events.extend(self.progress().await);
             }
             events
@@ -140,11 +139,6 @@ impl<'a> World<'a> {
             events.push(Progress { kind: ProgressKind::Tree, note: None }.into());
         }
         events
-    }
-
-    fn reads_progress(&self) -> bool {
-        self.policy.settings.progress.is_some()
-            || self.policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::PROGRESS))
     }
 
     /// What those who judge find in their environment. A judge that is an agent with hooks of its

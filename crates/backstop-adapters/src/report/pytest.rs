@@ -1,6 +1,6 @@
 //! What pytest prints: names with `-v` or in the short summary, counts in the last line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backstop_core::event::TestCounts;
 
@@ -95,16 +95,25 @@ impl Reading {
             .iter()
             .filter_map(|case| Some((case.name.as_str(), case.message.as_deref()?)))
             .collect();
-        let session =
-            self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
-        match session {
-            Some(session) => {
-                for case in session {
-                    let said = said.get(case.name.as_str()).copied().or(case.message.as_deref());
-                    report.push(case.clone().saying(said));
-                }
+        // What a test prints may hide a line. As long as there is one session, the others are its.
+        let alone = match self.sessions.as_slice() {
+            [alone] => Some(alone),
+            _ => None,
+        };
+        let session = self.sessions.iter().rev().find(is_whole).or(alone);
+        for case in session.into_iter().flatten() {
+            let said = said.get(case.name.as_str()).copied().or(case.message.as_deref());
+            report.push(case.clone().saying(said));
+        }
+        let named: BTreeSet<(&str, &str)> = session
+            .into_iter()
+            .flatten()
+            .map(|case| (case.name.as_str(), case.status.name()))
+            .collect();
+        for case in &self.summary {
+            if !named.contains(&(case.name.as_str(), case.status.name())) {
+                report.push(case.clone());
             }
-            None => self.summary.iter().for_each(|case| report.push(case.clone())),
         }
         report.settle(counts);
         if let Some(why) = self.stopped {
@@ -126,6 +135,10 @@ struct Figures {
 
 impl Figures {
     fn read(line: &str) -> Option<Self> {
+        // One that is indented is quoted.
+        if line.starts_with([' ', '\t']) {
+            return None;
+        }
         let line = line.trim_matches(['=', ' ']);
         let (figures, time) = line.rsplit_once(" in ")?;
         let time = time.split_once(" (").map_or(time, |(time, _)| time);
@@ -166,6 +179,12 @@ fn heading(line: &str) -> Option<&str> {
 
 /// `FAILED path::name - what went wrong`, from the short summary.
 fn summary_case(line: &str) -> Option<Case> {
+    // `SUBFAILED[message] (i=1) path::name - what went wrong`.
+    if let Some(rest) = line.strip_prefix("SUBFAILED") {
+        let (named, message) = split_message(rest);
+        let (part, name) = named.rsplit_once(' ')?;
+        return Some(Case::new(&part_name(name, part), Status::Failed).saying(message));
+    }
     let (word, rest) = line.split_once(' ')?;
     let status = status(word)?;
     // Skipped tests are told by their place, several at once.
@@ -186,6 +205,11 @@ fn verbose_case(line: &str) -> Option<Case> {
     if !line.contains("::") || line.starts_with(' ') {
         return None;
     }
+    if let Some((name, part)) = line.split_once(" SUBFAILED") {
+        let part = part.rsplit_once('[').filter(|(_, rest)| rest.ends_with("%]"));
+        let part = part.map_or("", |(part, _)| part);
+        return Some(Case::new(&part_name(name, part), Status::Failed));
+    }
     let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
     words.into_iter().find_map(|word| {
         let (name, rest) = line.rsplit_once(word)?;
@@ -201,6 +225,11 @@ fn verbose_case(line: &str) -> Option<Case> {
     })
 }
 
+/// The name of a part of a test. Only those that failed are counted among the cases.
+fn part_name(test: &str, part: &str) -> String {
+    format!("{} {}", test.trim(), part.trim())
+}
+
 fn status(word: &str) -> Option<Status> {
     Some(match word {
         "PASSED" | "XPASS" => Status::Passed,
@@ -214,6 +243,7 @@ fn status(word: &str) -> Option<Status> {
 fn split_message(text: &str) -> (&str, Option<&str>) {
     let begin = match (text.find('['), text.find("] - ")) {
         (Some(open), Some(close)) if open < close && !text[..open].contains(" - ") => close + 1,
+        (Some(open), None) if text.ends_with(']') && !text[..open].contains(" - ") => text.len(),
         _ => 0,
     };
     match text[begin..].find(" - ") {
@@ -237,6 +267,8 @@ mod tests {
     #[case("5 passed yesterday in Berlin", None)]
     #[case("we had 5 passed, and it took place in 3s", None)]
     #[case("6 warnings in 1.0s", None)]
+    #[case("    5 passed in 0.10s", None)]
+    #[case("\t== 5 passed in 0.10s ==", None)]
     fn the_last_line_is_read(#[case] line: &str, #[case] expected: Option<(u64, u64, u64)>) {
         let counts = Figures::read(line).map(|figures| figures.counts);
         assert_eq!(counts.map(|counts| (counts.passed, counts.failed, counts.skipped)), expected);
@@ -269,6 +301,74 @@ FAILED tests/test_a.py::test_two[a - b] - AssertionError: assert 1 == 2
             ]
         );
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn parts_of_tests_that_failed_are_cases() {
+        let text = "\
+============================= test session starts ==============================
+t.py::test_ok PASSED                                                     [ 33%]
+t.py::test_sub SUBPASSED[s] (i=0)                                        [ 66%]
+t.py::test_sub SUBFAILED[s] (i=1)                                        [ 66%]
+t.py::test_sub FAILED                                                    [ 66%]
+t.py::test_skip SKIPPED (no db)                                          [100%]
+=========================== short test summary info ============================
+SUBFAILED[s] (i=1) t.py::test_sub - assert 1 != 1
+FAILED t.py::test_sub - contains 1 failed subtest
+========= 2 failed, 1 passed, 1 skipped, 1 subtests passed in 0.08s ============
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["t.py::test_ok"]);
+        assert_eq!(report.names(Status::Skipped).collect::<Vec<_>>(), ["t.py::test_skip"]);
+        let failed: Vec<_> = report
+            .cases
+            .iter()
+            .filter(|case| case.status == Status::Failed)
+            .map(|case| (case.name.as_str(), case.first_line()))
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("t.py::test_sub [s] (i=1)", Some("assert 1 != 1")),
+                ("t.py::test_sub", Some("contains 1 failed subtest")),
+            ]
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn a_line_that_is_hidden_does_not_hide_the_others() {
+        let text = "\
+============================= test session starts ==============================
+t.py::test_talks hello without an endPASSED
+t.py::test_ok PASSED
+t.py::test_bad FAILED
+t.py::test_hidden still talkingFAILED
+=========================== short test summary info ============================
+FAILED t.py::test_bad - assert 1 == 2
+FAILED t.py::test_hidden - assert 3 == 4
+========================= 2 failed, 2 passed in 0.08s ==========================
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["t.py::test_ok"]);
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["t.py::test_bad", "t.py::test_hidden"]
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 2, skipped: 0 });
+    }
+
+    #[rstest]
+    #[case("t.py::test_p[x - y]", ("t.py::test_p[x - y]", None))]
+    #[case("t.py::test_p[x - y] - boom", ("t.py::test_p[x - y]", Some("boom")))]
+    #[case("t.py::test_p[x] - a - b", ("t.py::test_p[x]", Some("a - b")))]
+    #[case("t.py::test_a - assert [1 - 2]", ("t.py::test_a", Some("assert [1 - 2]")))]
+    #[case("t.py::test_a", ("t.py::test_a", None))]
+    fn a_message_is_parted_from_its_name(
+        #[case] text: &str,
+        #[case] expected: (&str, Option<&str>),
+    ) {
+        assert_eq!(split_message(text), expected);
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! One document of TAP after another.
+
+use std::collections::HashSet;
+
+use super::{Plan, Point, Reading, is_version};
+use crate::report::recognise::Found;
+use crate::report::text::Line;
+use crate::report::{Format, Status, TestReport};
+
+/// The documents of a text, of which the last is open.
+#[derive(Default)]
+pub(super) struct Documents {
+    ended: Vec<Document>,
+    open: Document,
+    at: usize,
+}
+
+struct Document {
+    /// The file that `prove` says it runs.
+    file: Option<String>,
+    reading: Reading,
+    /// It began with a plan behind one that was met.
+    begins_with_plan: bool,
+    /// What `prove` says of a file that went wrong in another way than by a failed point.
+    complaint: Option<String>,
+}
+
+impl Default for Document {
+    fn default() -> Self {
+        Self { file: None, reading: Reading::new(), begins_with_plan: false, complaint: None }
+    }
+}
+
+impl Documents {
+    pub fn line(&mut self, line: Line<'_>) {
+        let text = line.text;
+        if let Some(file) = file_line(text) {
+            self.next();
+            self.open.file = Some(file.to_owned());
+            return;
+        }
+        if self.open.file.is_some() {
+            // The file as a whole is fine: no point of its own.
+            if text == "ok" && self.open.reading.is_complete() {
+                self.at = line.end;
+                return;
+            }
+            if text.starts_with("Dubious, ") {
+                self.open.complaint = Some(text.to_owned());
+            }
+        }
+        let begins_with_plan = Plan::read(text).is_some() && self.open.reading.plan.is_some();
+        if begins_another(&self.open.reading, text) {
+            self.next();
+            self.open.begins_with_plan = begins_with_plan;
+        }
+        if self.open.reading.line(text) {
+            self.at = line.end;
+        }
+    }
+
+    fn next(&mut self) {
+        let ended = std::mem::take(&mut self.open);
+        if ended.reading.has_begun() || ended.file.is_some() {
+            self.ended.push(ended);
+        }
+    }
+
+    pub fn finish(mut self) -> Option<Found> {
+        self.next();
+        if !self.ended.iter().any(|document| document.reading.is_tap()) {
+            return None;
+        }
+        let mut whole = TestReport::new(Format::Tap);
+        let mut names = HashSet::new();
+        for (index, document) in self.ended.into_iter().enumerate() {
+            let mut report = document.finish();
+            for case in &mut report.cases {
+                // Points without a name are numbered in each document anew.
+                if index > 0 && names.contains(&case.name) {
+                    case.name = format!("document {} > {}", index + 1, case.name);
+                }
+            }
+            names.extend(report.cases.iter().map(|case| case.name.clone()));
+            whole.merge(report);
+        }
+        Some(Found { report: whole, at: self.at })
+    }
+}
+
+impl Document {
+    fn finish(self) -> TestReport {
+        let Self { file, reading, begins_with_plan, complaint } = self;
+        // There was no other document behind the second plan.
+        let has_two_plans = begins_with_plan && reading.points == 0 && !reading.has_version;
+        let mut report = match has_two_plans {
+            true => {
+                let mut report = TestReport::new(Format::Tap);
+                report.mark_broken("there are two plans");
+                report
+            }
+            false if reading.has_begun() => reading.finish(),
+            false => TestReport::new(Format::Tap),
+        };
+        let Some(file) = file else { return report };
+        for case in &mut report.cases {
+            case.name = format!("{file} > {}", case.name);
+        }
+        let has_failed = report.cases.iter().any(|case| case.status == Status::Failed);
+        if let Some(complaint) = complaint.filter(|_| !has_failed) {
+            report.mark_broken(format!("{file}: {complaint}"));
+        }
+        report
+    }
+}
+
+/// Whether a line belongs to another document than the one before it: a version, or what begins
+/// one behind a plan that was met.
+fn begins_another(document: &Reading, line: &str) -> bool {
+    let is_whole = document.is_complete() && document.points > 0;
+    if is_version(line) {
+        // One that comes late is still the version of what it comes in.
+        let has_more = document.plan.is_some() || document.points > 0;
+        return is_whole || (document.has_version && has_more);
+    }
+    is_whole
+        && (Plan::read(line).is_some()
+            || Point::read(line).is_some_and(|point| point.number == Some(1)))
+}
+
+/// The file in `t/sum.t ..`, which is all of the line where `prove` lets it speak for itself.
+fn file_line(line: &str) -> Option<&str> {
+    let (file, dots) = line.rsplit_once(' ')?;
+    let is_file = !file.is_empty() && !file.contains(char::is_whitespace);
+    (is_file && dots.len() >= 2 && dots.bytes().all(|byte| byte == b'.')).then_some(file)
+}

@@ -295,6 +295,28 @@ const UNDATED_ACTIONS: [&str; 4] = [
 #[rstest]
 #[case::said_once_more("codex\nDone.\ntokens used\n1,234\nDone.\n", &["usage 1234 0 0 0 gpt-5-codex", "said Done.", "result Done."])]
 #[case::said_once("codex\nDone.\n", &["said Done.", "result Done."])]
+#[case::an_error_in_the_answer(
+    "codex\nIt said:\nERROR: quota exceeded\ntokens used\n1,234\nIt said:\nERROR: quota exceeded\n",
+    &[
+        "usage 1234 0 0 0 gpt-5-codex",
+        "said It said:\nERROR: quota exceeded",
+        "result It said:\nERROR: quota exceeded",
+    ]
+)]
+#[case::an_error_among_the_words(
+    "codex\nIt said:\nERROR: quota exceeded\nI mended it.\n",
+    &[
+        "said It said:\nERROR: quota exceeded\nI mended it.",
+        "result It said:\nERROR: quota exceeded\nI mended it.",
+    ]
+)]
+#[case::failed_after_words(
+    "codex\nI begin.\nERROR: Quota exceeded. Check your plan and billing details.\ntokens used\n9\n",
+    &[
+        "usage 9 0 0 0 gpt-5-codex",
+        "fault Credits: Quota exceeded. Check your plan and billing details.",
+    ]
+)]
 #[case::failed(
     "ERROR: You've hit your usage limit. Try again at 2:54 AM.\n",
     &["fault RateLimited: You've hit your usage limit. Try again at 2:54 AM. until 2026-07-12T02:54:00Z"]

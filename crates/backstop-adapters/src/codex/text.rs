@@ -122,13 +122,18 @@ impl Transcript {
             Block::Ending => self.ending(line),
             Block::Command if self.style == Style::Undated => {
                 self.gather(line);
-                self.command(launch, listener);
+                self.command(line, launch, listener);
             }
             Block::Other | Block::Answer if line.starts_with(BANNER) => {
                 self.style = Style::Undated;
                 self.banner(line, launch, listener);
             }
-            Block::Words | Block::Command | Block::Patch | Block::Output { .. } | Block::Answer => {
+            Block::Words => {
+                // The words go on behind what looked like an error, so it was among them.
+                self.held = self.held.take().filter(|_| line.trim().is_empty());
+                self.gather(line);
+            }
+            Block::Command | Block::Patch | Block::Output { .. } | Block::Answer => {
                 self.gather(line);
             }
             Block::Other | Block::Tokens => self.tokens_line(line, launch, listener),
@@ -226,8 +231,13 @@ impl Transcript {
             "tokens used" => Block::Tokens,
             "thinking" | "user" => Block::Other,
             _ => {
-                if let Some(message) = line.strip_prefix("ERROR: ") {
+                if let Some(message) = line.strip_prefix("ERROR: ")
+                    && self.block != Block::Answer
+                {
                     self.held = Some(fault_of(message, moment));
+                    if self.block == Block::Words {
+                        self.gather(line);
+                    }
                 } else if TOOL.is_match(line) {
                     self.close(launch, listener);
                     self.went_on(listener);
@@ -291,21 +301,22 @@ impl Transcript {
     }
 
     /// Without times, a command has been run when a line says how it ended.
-    fn command(&mut self, launch: &mut Launch, listener: &mut dyn Listener) {
-        let end = ENDED.find(self.gathered.trim_end()).map(|end| end.start());
-        let Some(end) = end else {
+    fn command(&mut self, line: &str, launch: &mut Launch, listener: &mut dyn Listener) {
+        if !ENDED.is_match(line) {
             // So long is no command: it was a word of some output.
             if self.gathered.len() >= MOST_GATHERED {
                 self.block = Block::Other;
             }
             return;
-        };
+        }
         let told = std::mem::take(&mut self.gathered);
+        let told = told.trim_end();
         self.block = Block::Other;
-        let begun = told[..end].trim_end();
+        let Some(end) = ENDED.find(told) else { return };
+        let begun = told[..end.start()].trim_end();
         if let Some(command) = in_folder(begun) {
             self.begin(begun, Call::of_text("shell", command), launch, listener);
-            self.ended(told.trim_end());
+            self.ended(told);
         }
     }
 
@@ -324,6 +335,7 @@ impl Transcript {
             Block::Words => gathered.trim().clone_into(&mut self.answer),
             Block::Answer if !gathered.trim().is_empty() => {
                 gathered.trim().clone_into(&mut self.answer);
+                self.held = None;
             }
             Block::Command if self.style == Style::Dated => {
                 let told = gathered.trim_end();

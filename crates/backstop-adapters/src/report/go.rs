@@ -61,6 +61,8 @@ impl Reading {
         if let Some(package) = package_line(text) {
             self.at = line.end;
             self.package(&package);
+        } else if self.repeats(text) {
+            self.at = line.end;
         } else if let Some(result) = self.result(text) {
             self.at = line.end;
             self.running.remove(result.name);
@@ -96,11 +98,14 @@ impl Reading {
             let result = text.rfind("--- ").and_then(|at| result_line(&text[at..]))?;
             return self.running.contains(result.name).then_some(result);
         };
-        let is_indented = text.starts_with([' ', '\t']);
-        // An input that makes a fuzz test fail is told inside of it by the same name.
-        let repeats = self.cases.last().is_some_and(|case| case.name == result.name);
         let is_real = !self.is_verbose || self.begun.contains(result.name);
-        (is_real && !(is_indented && repeats)).then_some(result)
+        is_real.then_some(result)
+    }
+
+    /// Whether a line tells inside of a fuzz test, by the same name, which input makes it fail.
+    fn repeats(&self, text: &str) -> bool {
+        let inner = result_line(text).filter(|_| text.starts_with([' ', '\t']));
+        inner.is_some_and(|inner| self.cases.last().is_some_and(|case| case.name == inner.name))
     }
 
     /// `RUN   TestX`, `CONT  TestX`, `NAME  TestX`, `PAUSE TestX`.
@@ -382,6 +387,14 @@ mod tests {
         assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), passed);
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), failed);
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn a_fuzz_test_says_why_it_failed() {
+        let report = report(
+            "--- FAIL: FuzzA (0.02s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:20: no\nFAIL\nFAIL\tm\t0.1s\n",
+        );
+        assert_eq!(report.last_error(), Some("a_test.go:20: no"));
     }
 
     #[test]

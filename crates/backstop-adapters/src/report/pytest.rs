@@ -21,6 +21,8 @@ struct Reading {
     /// Cases with `-v`, one list for each session: the tests of plugins run sessions of their own,
     /// and print them.
     sessions: Vec<Vec<Case>>,
+    /// What would be cases, did not something stand between name and result.
+    hidden: Vec<Case>,
     /// The last short summary: the outermost session ends last.
     summary: Vec<Case>,
     is_summarising: bool,
@@ -67,6 +69,8 @@ impl Reading {
                 Some(session) => session.push(case),
                 None => self.sessions.push(vec![case]),
             }
+        } else if let Some(case) = hidden_case(text).filter(|_| self.hidden.len() < MOST_HIDDEN) {
+            self.hidden.push(case);
         } else if text.starts_with("!!!") || text.starts_with("INTERNALERROR>") {
             self.interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
         }
@@ -90,30 +94,30 @@ impl Reading {
             let count = |status| session.iter().filter(|case| case.status == status).count() as u64;
             count(Status::Passed) == counts.passed && count(Status::Failed) == counts.failed
         };
-        let said: BTreeMap<&str, &str> = self
-            .summary
-            .iter()
-            .filter_map(|case| Some((case.name.as_str(), case.message.as_deref()?)))
-            .collect();
+        // A test may pass and fail afterwards, when what it used is cleared away.
+        let key = |case: &Case| (case.name.clone(), case.status.name());
+        let said: BTreeMap<_, _> =
+            self.summary.iter().map(|case| (key(case), case.message.as_deref())).collect();
         // What a test prints may hide a line. As long as there is one session, the others are its.
+        // If the hidden ones are all that it lacks, they are what they seem.
         let alone = match self.sessions.as_slice() {
-            [alone] => Some(alone),
+            [alone] => {
+                let all: Vec<Case> = alone.iter().chain(&self.hidden).cloned().collect();
+                Some(if is_whole(&&all) { all } else { alone.clone() })
+            }
             _ => None,
         };
-        let session = self.sessions.iter().rev().find(is_whole).or(alone);
+        let whole = self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
+        let session = whole.or(alone.as_ref());
+        let mut named = BTreeSet::new();
         for case in session.into_iter().flatten() {
-            let said = said.get(case.name.as_str()).copied().or(case.message.as_deref());
+            let said = said.get(&key(case)).copied().flatten().or(case.message.as_deref());
+            named.insert(key(case));
             report.push(case.clone().saying(said));
         }
-        let named: BTreeSet<(&str, &str)> = session
-            .into_iter()
-            .flatten()
-            .map(|case| (case.name.as_str(), case.status.name()))
-            .collect();
-        for case in &self.summary {
-            if !named.contains(&(case.name.as_str(), case.status.name())) {
-                report.push(case.clone());
-            }
+        if whole.is_none() {
+            let unnamed = self.summary.iter().filter(|case| !named.contains(&key(case)));
+            unnamed.for_each(|case| report.push(case.clone()));
         }
         report.settle(counts);
         if let Some(why) = self.stopped {
@@ -225,6 +229,14 @@ fn verbose_case(line: &str) -> Option<Case> {
     })
 }
 
+/// `path.py::name and what the test printed without an endPASSED`, with `-s`.
+fn hidden_case(line: &str) -> Option<Case> {
+    let (name, rest) = line.split_once(' ')?;
+    let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
+    let word = words.into_iter().find(|word| rest.ends_with(word))?;
+    name.contains(".py::").then(|| status(word).map(|status| Case::new(name, status)))?
+}
+
 /// The name of a part of a test. Only those that failed are counted among the cases.
 fn part_name(test: &str, part: &str) -> String {
     format!("{} {}", test.trim(), part.trim())
@@ -251,6 +263,9 @@ fn split_message(text: &str) -> (&str, Option<&str>) {
         None => (text.trim(), None),
     }
 }
+
+/// More lines that look like results are a test's own.
+const MOST_HIDDEN: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -338,7 +353,8 @@ FAILED t.py::test_sub - contains 1 failed subtest
 
     #[test]
     fn a_line_that_is_hidden_does_not_hide_the_others() {
-        let text = "\
+        let text = |last: &str| {
+            let head = "\
 ============================= test session starts ==============================
 t.py::test_talks hello without an endPASSED
 t.py::test_ok PASSED
@@ -347,15 +363,22 @@ t.py::test_hidden still talkingFAILED
 =========================== short test summary info ============================
 FAILED t.py::test_bad - assert 1 == 2
 FAILED t.py::test_hidden - assert 3 == 4
-========================= 2 failed, 2 passed in 0.08s ==========================
 ";
-        let report = read(text).expect("a report").report;
-        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["t.py::test_ok"]);
-        assert_eq!(
-            report.names(Status::Failed).collect::<Vec<_>>(),
-            ["t.py::test_bad", "t.py::test_hidden"]
-        );
-        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 2, skipped: 0 });
+            let text = format!("{head}===================== {last} in 0.08s ==================\n");
+            let report = read(&text).expect("a report").report;
+            let names = |status| report.names(status).map(str::to_owned).collect::<Vec<_>>();
+            (names(Status::Passed), names(Status::Failed), report.counts())
+        };
+        let failed = ["t.py::test_bad", "t.py::test_hidden"].map(str::to_owned);
+        let (passed, named, counts) = text("2 failed, 2 passed");
+        assert_eq!(passed, ["t.py::test_ok", "t.py::test_talks"]);
+        assert_eq!(named, failed);
+        assert_eq!(counts, TestCounts { passed: 2, failed: 2, skipped: 0 });
+        // Something else is hidden, too, so that nobody knows what the lines are.
+        let (passed, named, counts) = text("2 failed, 3 passed");
+        assert_eq!(passed, ["t.py::test_ok"]);
+        assert_eq!(named, failed);
+        assert_eq!(counts, TestCounts { passed: 3, failed: 2, skipped: 0 });
     }
 
     #[rstest]

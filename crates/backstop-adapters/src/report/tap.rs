@@ -15,7 +15,7 @@ use super::text::{leading_number, lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut documents = Documents::default();
+    let mut documents = Documents::new();
     for line in lines(text) {
         documents.line(line);
     }

@@ -75,6 +75,7 @@ impl Reading {
         if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
             self.speaker = Some(name.to_owned());
             self.told += 1;
+            self.errors.entry(name.to_owned()).or_default();
         } else if let Some(name) = text.strip_prefix("UNEXPECTED SUCCESS: ") {
             self.speaker = None;
             self.told += 1;

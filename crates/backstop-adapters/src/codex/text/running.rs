@@ -51,4 +51,4 @@ impl Running {
 }
 
 /// More than run at once, and all that a stream of calls without ends may take.
-const MOST_OPEN: usize = 256;
+const MOST_OPEN: usize = 64;

@@ -3,14 +3,19 @@
 use std::collections::HashSet;
 
 use super::{Plan, Point, Reading, is_version};
+use crate::report::bounded::MOST_CASES;
 use crate::report::recognise::Found;
 use crate::report::text::Line;
 use crate::report::{Format, Status, TestReport};
 
 /// The documents of a text, of which the last is open.
-#[derive(Default)]
 pub(super) struct Documents {
-    ended: Vec<Document>,
+    /// All that have ended, as one.
+    whole: TestReport,
+    names: HashSet<String>,
+    count: usize,
+    /// One of them was TAP beyond doubt.
+    is_tap: bool,
     open: Document,
     at: usize,
 }
@@ -32,6 +37,17 @@ impl Default for Document {
 }
 
 impl Documents {
+    pub fn new() -> Self {
+        Self {
+            whole: TestReport::new(Format::Tap),
+            names: HashSet::new(),
+            count: 0,
+            is_tap: false,
+            open: Document::default(),
+            at: 0,
+        }
+    }
+
     pub fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         if let Some(file) = file_line(text) {
@@ -59,32 +75,29 @@ impl Documents {
         }
     }
 
+    /// The open document has ended, if there is anything of it.
     fn next(&mut self) {
         let ended = std::mem::take(&mut self.open);
-        if ended.reading.has_begun() || ended.file.is_some() {
-            self.ended.push(ended);
+        if !ended.reading.has_begun() && ended.complaint.is_none() {
+            return;
         }
+        self.is_tap |= ended.reading.is_tap();
+        self.count += 1;
+        let mut report = ended.finish();
+        for case in &mut report.cases {
+            // Points without a name are numbered in each document anew.
+            if self.names.contains(&case.name) && self.count > 1 {
+                case.name = format!("document {} > {}", self.count, case.name);
+            }
+        }
+        let room = MOST_CASES.saturating_sub(self.whole.cases.len());
+        self.names.extend(report.cases.iter().take(room).map(|case| case.name.clone()));
+        self.whole.merge(report);
     }
 
     pub fn finish(mut self) -> Option<Found> {
         self.next();
-        if !self.ended.iter().any(|document| document.reading.is_tap()) {
-            return None;
-        }
-        let mut whole = TestReport::new(Format::Tap);
-        let mut names = HashSet::new();
-        for (index, document) in self.ended.into_iter().enumerate() {
-            let mut report = document.finish();
-            for case in &mut report.cases {
-                // Points without a name are numbered in each document anew.
-                if index > 0 && names.contains(&case.name) {
-                    case.name = format!("document {} > {}", index + 1, case.name);
-                }
-            }
-            names.extend(report.cases.iter().map(|case| case.name.clone()));
-            whole.merge(report);
-        }
-        Some(Found { report: whole, at: self.at })
+        self.is_tap.then_some(Found { report: self.whole, at: self.at })
     }
 }
 

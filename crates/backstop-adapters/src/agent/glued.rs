@@ -87,10 +87,13 @@ pub(super) fn record(line: &str, after_records: bool) -> Option<(Agent, &str, &s
     let (before, json) = object_at_end(line)?;
     let value = parse(json.as_bytes())?;
     let agent = sniff::of_value(&value)?;
-    // What a service answered is quoted behind `API Error: 529` and the like.
-    let is_quoted = text(&value, "type") == Some("error");
-    let is_meant =
-        (after_records && !is_quoted) || COLLECTED.is_match(before) || is_whole_result(&value);
+    let is_collected = COLLECTED.is_match(before);
+    let is_meant = if text(&value, "type") == Some("error") {
+        // What a service answered is quoted behind `API Error: 529` and the like, and anybody's is.
+        after_records && is_collected
+    } else {
+        after_records || is_collected || is_whole_result(&value)
+    };
     is_meant.then_some((agent, before, json))
 }
 
@@ -142,7 +145,12 @@ mod tests {
         assert_eq!(Agent::of_first_record(&Record::Text(whole)), Some(Agent::Claude));
         let collected = format!("agent-1  | {TURN}");
         assert_eq!(Agent::of_first_record(&Record::Text(&collected)), Some(Agent::Codex));
-        let quoted = format!("It prints {TURN}");
-        assert_eq!(Agent::of_first_record(&Record::Text(&quoted)), None);
+        for anybodys in [
+            format!("It prints {TURN}"),
+            r#"web-1  | {"type":"error","error":{"type":"not_found"}}"#.to_owned(),
+            r#"web-1  | {"type":"request","status":200}"#.to_owned(),
+        ] {
+            assert_eq!(Agent::of_first_record(&Record::Text(&anybodys)), None, "{anybodys}");
+        }
     }
 }

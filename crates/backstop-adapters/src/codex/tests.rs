@@ -270,6 +270,8 @@ exec
 bash -lc ls in /w succeeded in 12ms:
 exec
 ERROR: authentication failed
+[2025-09-10T12:00:06] ERROR: You've hit your usage limit.
+[2025-09-10T12:00:07] tokens used: 99
 codex
 I look further.
 exec

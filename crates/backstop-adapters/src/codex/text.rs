@@ -96,7 +96,9 @@ impl Transcript {
         moment: &Moment,
         listener: &mut dyn Listener,
     ) {
-        if let Some((at, head)) = head(line) {
+        // Builds that tell themselves on the standard error have no times: those are quoted.
+        let has_times = self.style != Style::Undated && !self.is_beside;
+        if let Some((at, head)) = head(line).filter(|_| has_times) {
             self.style = Style::Dated;
             self.close(launch, listener);
             // Distances in a text of last year count from its own time.

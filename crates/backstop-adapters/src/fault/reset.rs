@@ -208,7 +208,8 @@ fn distant(text: &str) -> Option<TimeZone> {
     static FORM: LazyLock<Regex> =
         LazyLock::new(|| form(r"\b(?:utc|gmt) ?([+-])(\d{1,2})(?::?(\d\d))?\b"));
     let found = FORM.captures(text)?;
-    let seconds = number::<i32>(&found, 2)? * 3600 + number::<i32>(&found, 3).unwrap_or(0) * 60;
+    let hours: i32 = number(&found, 2).filter(|hours| *hours <= FARTHEST)?;
+    let seconds = hours * 3600 + number::<i32>(&found, 3).unwrap_or(0) * 60;
     let seconds = if &found[1] == "-" { -seconds } else { seconds };
     Some(TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).ok()?))
 }
@@ -254,6 +255,8 @@ const CLOCK: &str = r"(\d{1,2})(?::(\d\d))?(?::\d\d)?(?:[ \u{202f}]?([ap])\.?m\b
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+/// No zone is more hours away from universal time.
+const FARTHEST: i32 = 14;
 /// Of a message, so much is looked at.
 const LONGEST: usize = 8 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 86_400);

@@ -486,6 +486,16 @@ mod tests {
          No subtests run \n\nResult: FAIL\n",
         &["t/a.t > y"], &[], Some("t/b.t: Dubious, test returned 2 (wstat 512, 0x200)")
     )]
+    #[case::words_with_dots_between(
+        "1..2\nok 1 - a\nwaiting ...\nsrc/a.c ...\nok 2 - b\n", &["a", "b"], &[], None
+    )]
+    #[case::words_with_dots_below_prove(
+        "t/a.t .. \n1..2\nok 1 - a\nsrc/a.c ...\nok 2 - b\nok\n", &["t/a.t > a", "t/a.t > b"], &[], None
+    )]
+    #[case::of_prove_where_one_was_cut_off(
+        "t/a.t .. \n1..2\nok 1 - a\nDubious, test returned 9\nFailed 1/2 subtests\nt/b.t ..\n1..1\nok 1\nok\n",
+        &["t/a.t > a", "t/b.t > test 1"], &[], Some("2 tests were planned, 1 ran")
+    )]
     #[case::a_point_too_many("1..2\nok\nok\nok\n", &["test 1", "test 2", "test 3"], &[], Some("test 3 is outside of the plan 1..2"))]
     fn documents_add_up(
         #[case] text: &str,

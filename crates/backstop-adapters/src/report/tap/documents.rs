@@ -26,13 +26,21 @@ struct Document {
     reading: Reading,
     /// It began with a plan behind one that was met.
     begins_with_plan: bool,
+    /// `prove` has told how the file ended.
+    is_judged: bool,
     /// What `prove` says of a file that went wrong in another way than by a failed point.
     complaint: Option<String>,
 }
 
 impl Default for Document {
     fn default() -> Self {
-        Self { file: None, reading: Reading::new(), begins_with_plan: false, complaint: None }
+        Self {
+            file: None,
+            reading: Reading::new(),
+            begins_with_plan: false,
+            is_judged: false,
+            complaint: None,
+        }
     }
 }
 
@@ -50,7 +58,7 @@ impl Documents {
 
     pub fn line(&mut self, line: Line<'_>) {
         let text = line.text;
-        if let Some(file) = file_line(text) {
+        if let Some(file) = file_line(text).filter(|_| self.open.may_end()) {
             self.next();
             self.open.file = Some(file.to_owned());
             return;
@@ -61,6 +69,7 @@ impl Documents {
                 self.at = line.end;
                 return;
             }
+            self.open.is_judged |= VERDICTS.iter().any(|verdict| text.starts_with(verdict));
             if text.starts_with("Dubious, ") {
                 self.open.complaint = Some(text.to_owned());
             }
@@ -102,8 +111,15 @@ impl Documents {
 }
 
 impl Document {
+    /// Whether another may begin here: what a test prints in its midst is no file.
+    fn may_end(&self) -> bool {
+        !self.reading.has_begun()
+            || self.reading.is_complete()
+            || (self.file.is_some() && self.is_judged)
+    }
+
     fn finish(self) -> TestReport {
-        let Self { file, reading, begins_with_plan, complaint } = self;
+        let Self { file, reading, begins_with_plan, complaint, .. } = self;
         // There was no other document behind the second plan.
         let has_two_plans = begins_with_plan && reading.points == 0 && !reading.has_version;
         let mut report = match has_two_plans {
@@ -144,6 +160,9 @@ fn begins_another(document: &Reading, line: &str) -> bool {
 /// The file in `t/sum.t ..`, which is all of the line where `prove` lets it speak for itself.
 fn file_line(line: &str) -> Option<&str> {
     let (file, dots) = line.rsplit_once(' ')?;
-    let is_file = !file.is_empty() && !file.contains(char::is_whitespace);
+    let is_file = file.contains(['.', '/']) && !file.contains(char::is_whitespace);
     (is_file && dots.len() >= 2 && dots.bytes().all(|byte| byte == b'.')).then_some(file)
 }
+
+/// How `prove` begins to tell how a file ended, other than well.
+const VERDICTS: [&str; 4] = ["Dubious, ", "Failed ", "All ", "No subtests run"];

@@ -267,7 +267,7 @@ ERROR: rate limit reached
 thinking
 **Looking**
 exec
-bash -lc ls in /w succeeded in 12ms:
+bash -lc ls in /a folder succeeded in 12ms:
 exec
 ERROR: authentication failed
 [2025-09-10T12:00:06] ERROR: You've hit your usage limit.

@@ -316,7 +316,8 @@ impl Transcript {
         self.block = Block::Other;
         let Some(end) = ENDED.find(told) else { return };
         let begun = told[..end.start()].trim_end();
-        if let Some(command) = in_folder(begun) {
+        // It has ended, so the folder is whole, blanks or not.
+        if let Some(command) = in_folder(begun).or_else(|| before_folder(begun)) {
             self.begin(begun, Call::of_text("shell", command), launch, listener);
             self.ended(told);
         }
@@ -389,6 +390,13 @@ fn tells_sums(banner: &str) -> bool {
 /// The command in `cargo test in /home/me`, where it says so.
 fn in_folder(text: &str) -> Option<&str> {
     IN_FOLDER.find(text).map(|folder| &text[..folder.start()])
+}
+
+/// The command before the last path that a text ends with.
+fn before_folder(text: &str) -> Option<&str> {
+    let (command, folder) = text.rsplit_once(" in ")?;
+    let is_folder = folder.starts_with(['/', '~']) || folder.get(1..3) == Some(":\\");
+    (is_folder && !folder.contains('\n')).then_some(command)
 }
 
 fn pattern(pattern: &str) -> Regex {

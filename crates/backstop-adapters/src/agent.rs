@@ -2,6 +2,7 @@
 
 mod auto;
 mod command;
+mod glued;
 mod options;
 mod sniff;
 
@@ -13,6 +14,7 @@ use backstop_core::diagnostic::nearest;
 
 pub use auto::Auto;
 pub(crate) use command::is_missing_agent;
+use glued::Unglued;
 pub use options::AgentOptions;
 
 use crate::aider::Aider;
@@ -97,14 +99,14 @@ impl Agent {
     /// use [`crate::Jsonl::new`].
     pub fn adapter(self) -> Box<dyn Adapter> {
         match self {
-            Self::Claude => Box::new(Claude::new()),
-            Self::Codex => Box::new(Codex::default()),
-            Self::Gemini => Box::new(Gemini::default()),
-            Self::OpenCode => Box::new(OpenCode::default()),
+            Self::Claude => Box::new(Unglued::new(self, Claude::new())),
+            Self::Codex => Box::new(Unglued::new(self, Codex::default())),
+            Self::Gemini => Box::new(Unglued::new(self, Gemini::default())),
+            Self::OpenCode => Box::new(Unglued::new(self, OpenCode::default())),
             Self::Aider => Box::new(Aider::default()),
-            Self::Cursor => Box::new(Cursor::default()),
-            Self::Goose => Box::new(Goose::default()),
-            Self::Pi => Box::new(Pi::default()),
+            Self::Cursor => Box::new(Unglued::new(self, Cursor::default())),
+            Self::Goose => Box::new(Unglued::new(self, Goose::default())),
+            Self::Pi => Box::new(Unglued::new(self, Pi::default())),
             Self::Generic => Box::new(Generic::default()),
             Self::Jsonl => Box::new(Jsonl::new(JsonlMapping::default())),
         }

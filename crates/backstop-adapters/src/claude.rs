@@ -61,6 +61,9 @@ struct Launch {
     side_file: bool,
     /// How the latest message ended, should there be no result.
     latest: Option<Outcome>,
+    /// All that it told is one result, as `--output-format json` has it: there is nothing in whose
+    /// course another could follow.
+    is_lone_result: bool,
 }
 
 /// What an object turned out to be.
@@ -139,6 +142,10 @@ impl Claude {
         let session = if transcript { &line.transcript_id } else { &line.session_id };
         let ended = launch.outcome.is_some() && !launch.works_on;
         let initialises = &*line.kind == "system" && &*line.subtype == "init";
+        let results = &*line.kind == "result" && is_result(line);
+        if results && launch.is_lone_result {
+            self.meter.reset();
+        }
         let another = !launch.begun
             || (!transcript
                 && !session.is_empty()
@@ -146,10 +153,7 @@ impl Claude {
                 && launch.session != **session)
             // In one process, every turn begins like a launch, but only after what it works on.
             || (initialises && (ended || (launch.initialised && launch.outcome.is_none())))
-            || (&*line.kind == "result"
-                && ended
-                && is_result(line)
-                && !self.meter.is_running(line, session));
+            || (results && ended && !self.meter.is_running(line, session));
         if another {
             self.end_launch(listener);
             self.launch = Launch { begun: true, ..Launch::default() };
@@ -157,6 +161,7 @@ impl Claude {
             listener.hear(Heard::Launched);
         }
         let launch = &mut self.launch;
+        launch.is_lone_result = another && results;
         if launch.session.is_empty() {
             launch.session = session.to_string();
         }

@@ -1,8 +1,9 @@
-//! Codex: the stream of `codex exec --json`, its session files, and its text of 2025.
+//! Codex: the streams of `codex exec --json`, its session files, and its text of 2025.
 
 mod exec;
 mod fault;
 mod limits;
+mod old;
 mod rollout;
 mod text;
 
@@ -12,17 +13,19 @@ use serde_json::Value;
 use crate::fields::{count, parse, text};
 use crate::launch::Launch;
 use crate::totals::{Tokens, Totals};
-use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
+use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record};
 use text::Transcript;
 
 /// Reads what Codex prints or keeps: its stream, its session files, its text with a banner, or, where
 /// everything else goes to the standard error, the bare answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Codex {
     launch: Launch,
     /// Both the stream and the session files tell the thread's total so far.
     total: Totals,
     transcript: Transcript,
+    /// What newer builds tell on the standard error.
+    beside: Transcript,
     /// Text without JSON. There the JSON that a tool returns is text, too.
     prints_text: bool,
     /// Turns are told, so their ends are, too.
@@ -31,6 +34,21 @@ pub struct Codex {
     spoke_last: bool,
     /// When all windows of the plan are open again, where one of them is used up.
     full_until: Option<Timestamp>,
+}
+
+impl Default for Codex {
+    fn default() -> Self {
+        Self {
+            launch: Launch::default(),
+            total: Totals::default(),
+            transcript: Transcript::default(),
+            beside: Transcript::beside(),
+            prints_text: false,
+            has_turns: false,
+            spoke_last: false,
+            full_until: None,
+        }
+    }
 }
 
 impl Adapter for Codex {
@@ -70,7 +88,13 @@ impl Adapter for Codex {
             self.launch.suspect(line, moment);
         }
         if !self.has_turns {
-            self.transcript.tokens_line(line, &mut self.launch, listener);
+            // The standard error is shown as it is.
+            let mut unseen = |heard: Heard<'_>| {
+                if !matches!(heard, Heard::Shown(_)) {
+                    listener.hear(heard);
+                }
+            };
+            self.beside.line(line, &mut self.launch, moment, &mut unseen);
         }
     }
 
@@ -80,7 +104,8 @@ impl Adapter for Codex {
         _moment: &Moment,
         listener: &mut dyn Listener,
     ) -> Outcome {
-        self.transcript.close(&mut self.launch, listener);
+        self.transcript.finish(exit, &mut self.launch, listener);
+        self.beside.finish(exit, &mut self.launch, listener);
         let silent = self.silent_outcome();
         if silent == Outcome::Succeeded && !self.launch.has_failed() {
             self.launch.result(None, listener);
@@ -119,6 +144,8 @@ impl Codex {
     fn value(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
         if value.get("payload").is_some() {
             self.rollout(value, moment, listener);
+        } else if old::is_record(value) {
+            self.old(value, moment, listener);
         } else {
             self.exec(value, moment, listener);
         }
@@ -129,6 +156,7 @@ impl Codex {
 fn is_record(value: &Value) -> bool {
     let kinds = ["thread.", "turn.", "item.", "error"];
     value.get("payload").is_some()
+        || old::is_record(value)
         || text(value, "type").is_some_and(|kind| kinds.iter().any(|start| kind.starts_with(start)))
 }
 

@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 
-use super::command::commands;
+use super::Agent;
+use super::command::{agent, commands};
 
 /// The options of a command that matter to whoever listens to its agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,7 @@ impl AgentOptions {
 
     fn of_words(words: &[String]) -> Self {
         let mut options = Self::default();
+        let agent = agent(words);
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let (name, given) = match word.split_once('=') {
@@ -48,6 +50,17 @@ impl AgentOptions {
                         }
                         (_, value) => options.model = value.map(str::to_owned),
                     }
+                }
+                // Settings, of which the model is one.
+                "-c" | "--config" if agent == Some(Agent::Codex) => {
+                    let value = given.or_else(|| rest.as_slice().first().map(String::as_str));
+                    if let Some(model) = value.and_then(|value| value.strip_prefix("model=")) {
+                        options.model = Some(model.trim_matches(['"', '\'']).to_owned());
+                    }
+                }
+                _ if matches!(agent, Some(Agent::Codex | Agent::Gemini)) => {
+                    let attached = word.strip_prefix("-m").filter(|model| !model.is_empty());
+                    options.model = attached.map(str::to_owned).or(options.model);
                 }
                 _ => {}
             }
@@ -76,6 +89,15 @@ mod tests {
     #[case(&["sh", "-c", "cat P.md | claude -p 'use --json' --model opus"], Some("opus"), false)]
     #[case(&["sh", "-c", "cd x && codex exec --json go"], None, true)]
     #[case(&["codex", "exec", "claude -p --output-format stream-json fails"], None, false)]
+    #[case(&["codex", "exec", "-mgpt-5", "go on"], Some("gpt-5"), false)]
+    #[case(&["codex", "exec", "--model=gpt-5", "go on"], Some("gpt-5"), false)]
+    #[case(&["codex", "-c", "model=gpt-5", "exec", "go on"], Some("gpt-5"), false)]
+    #[case(&["codex", "exec", "--config=model=\"gpt-5\"", "go on"], Some("gpt-5"), false)]
+    #[case(&["codex", "exec", "-c", "model_reasoning_effort=high", "go on"], None, false)]
+    #[case(&["sh", "-c", "codex exec -mgpt-5 go"], Some("gpt-5"), false)]
+    #[case(&["python", "-mpytest"], None, false)]
+    #[case(&["gcc", "-march=native"], None, false)]
+    #[case(&["make", "-c", "model=x"], None, false)]
     #[case(&["make", "-m"], None, false)]
     fn a_command_and_what_it_asks_for(
         #[case] command: &[&str],

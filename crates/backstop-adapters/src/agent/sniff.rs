@@ -2,18 +2,20 @@
 
 use serde_json::Value;
 
-use super::Agent;
+use super::{Agent, glued};
 use crate::Record;
 use crate::fields::{parse, text};
 
 pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
     match record {
         Record::Json(bytes) => of_value(&parse(bytes)?),
-        Record::Text(line) => of_line(line),
+        Record::Text(line) => {
+            of_line(line).or_else(|| glued::record(line, false).map(|(agent, _, _)| agent))
+        }
     }
 }
 
-fn of_value(value: &Value) -> Option<Agent> {
+pub(super) fn of_value(value: &Value) -> Option<Agent> {
     let has = |key: &str| value.get(key).is_some();
     let has_all = |keys: &[&str]| keys.iter().all(|key| has(key));
     let Some(kind) = text(value, "type") else {
@@ -23,6 +25,8 @@ fn of_value(value: &Value) -> Option<Agent> {
             Some(Agent::Goose)
         } else if has("loglines") {
             Some(Agent::Claude)
+        } else if is_old_codex(value) {
+            Some(Agent::Codex)
         } else {
             None
         };
@@ -73,6 +77,15 @@ fn of_value(value: &Value) -> Option<Agent> {
         "error" if value.pointer("/error/type").is_some() => Some(Agent::Claude),
         _ => None,
     }
+}
+
+/// An event of Codex's first `--json`.
+fn is_old_codex(value: &Value) -> bool {
+    let kinds =
+        ["task_", "agent_", "exec_command_", "token_count", "mcp_tool_call_", "patch_apply_"];
+    let kind = value.pointer("/msg/type").and_then(Value::as_str);
+    value.get("id").is_some_and(Value::is_string)
+        && kind.is_some_and(|kind| kinds.iter().any(|start| kind.starts_with(start)))
 }
 
 /// The one object of Gemini's `--output-format json`. What it could not do it tells without any
@@ -169,6 +182,9 @@ mod tests {
     )]
     #[case(r#"{"type":"error","error":{"type":"invalid_request_error"}}"#, Some(Agent::Claude))]
     #[case(r#"{"loglines":[]}"#, Some(Agent::Claude))]
+    #[case(r#"{"id":"0","msg":{"type":"task_started"}}"#, Some(Agent::Codex))]
+    #[case(r#"{"id":"0","msg":{"type":"hello"}}"#, None)]
+    #[case(r#"{"id":7,"msg":"task_started"}"#, None)]
     #[case(r#"{"type":"build","status":"ok"}"#, None)]
     #[case(r#"{"type":"error","message":"anybody's"}"#, None)]
     #[case("{not json}", None)]

@@ -3,6 +3,7 @@
 use backstop_core::event::Tasks;
 use serde_json::Value;
 
+use super::fault::is_retry;
 use super::{Codex, tokens};
 use crate::calls::{Call, Returned};
 use crate::fields::{text, text_at, words};
@@ -163,9 +164,4 @@ fn output(item: &Value) -> std::borrow::Cow<'_, str> {
         .iter()
         .find_map(|key| item.get(key).filter(|value| !value.is_null()))
         .map_or("".into(), words)
-}
-
-/// Codex tells each of its own attempts on the same channel as what it gives up on.
-fn is_retry(message: &str) -> bool {
-    message.trim_start().to_ascii_lowercase().starts_with("reconnecting")
 }

@@ -1,5 +1,8 @@
 //! What Codex says when something failed.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::Value;
 
 use crate::fault::{from_category, from_status};
@@ -33,5 +36,34 @@ pub(super) fn of_record(record: &Value, moment: &Moment) -> Fault {
     match from_category(name) {
         Some(kind) if kind != FaultKind::Other => Fault { kind, ..fault },
         _ => from_status(status, message, moment).unwrap_or(fault),
+    }
+}
+
+/// Codex tells each of its own attempts on the same channel as what it gives up on.
+pub(super) fn is_retry(message: &str) -> bool {
+    static RETRY: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)^\s*re-?connecting\b|\bretrying \d+/\d+(?: in |$)")
+            .expect("the pattern is valid")
+    });
+    RETRY.is_match(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("Reconnecting... 1/5", true)]
+    #[case("Re-connecting... 2/5", true)]
+    #[case("Reconnecting... 2/5 (stream disconnected before completion)", true)]
+    #[case("stream error: stream disconnected; retrying 3/5 in 1600ms…", true)]
+    #[case("stream error: idle timeout; retrying 1/5", true)]
+    #[case("exceeded retry limit after retrying 5/5 times", false)]
+    #[case("stream disconnected before completion: reconnecting did not help", false)]
+    #[case("Reconnection failed", false)]
+    fn its_own_attempts_are_no_failures(#[case] message: &str, #[case] expected: bool) {
+        assert_eq!(is_retry(message), expected);
     }
 }

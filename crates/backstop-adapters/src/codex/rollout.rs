@@ -81,7 +81,7 @@ impl Codex {
         }
     }
 
-    fn event(&mut self, event: &Value, moment: &Moment, listener: &mut dyn Listener) {
+    pub(super) fn event(&mut self, event: &Value, moment: &Moment, listener: &mut dyn Listener) {
         match text(event, "type").unwrap_or_default() {
             "token_count" => self.token_count(event, moment, listener),
             "agent_message" => {

@@ -213,12 +213,192 @@ fn text_is_read_block_by_block_and_json_in_it_is_text() {
     assert_eq!(outcome, Outcome::Succeeded);
 }
 
+/// Nothing of what comes between the head and the end of a call may be lost or go to another one.
+#[test]
+fn calls_are_told_by_their_words_whatever_they_look_like() {
+    let text = "\
+[2025-09-10T12:00:00] OpenAI Codex v0.34.0 (research preview)
+--------
+model: gpt-5
+--------
+[2025-09-10T12:00:06] exec bash -lc 'make all' in /w
+[2025-09-10T12:00:06] exec bash -lc \"cat <<'E'
+in the middle
+E\" in /a folder
+[2025-09-10T12:00:07] bash -lc \"cat <<'E'
+in the middle
+E\" succeeded in 12ms:
+second
+[2025-09-10T12:01:21] bash -lc 'make all' exited 2 in 1m15s:
+first
+[2025-09-10T12:01:22] tokens used: 10,000
+[2025-09-10T12:01:25] apply_patch auto_approved=true:
+M /w/a.rs
++y
+[2025-09-10T12:01:25] apply_patch(auto_approved=true) exited 0 in 3ms:
+Success.
+[2025-09-10T12:01:26] nobody began this exited 1 in 2m 03s:
+lost
+[2025-09-10T12:01:31] tokens used: 12,500
+[2025-09-10T12:01:32] ERROR: You've hit your usage limit. Try again in 3 hours 12 minutes.
+";
+    assert_eq!(
+        codex(text),
+        [
+            "action shell: bash -lc \"cat <<'E'\nin the middle\nE\" => second\n",
+            "action shell: bash -lc 'make all' => exit status 2\nfirst\n",
+            "usage 10000 0 0 0 gpt-5",
+            "action apply_patch: M /w/a.rs\nM /w/a.rs\n+y\n => Success.\n",
+            "usage 2500 0 0 0 gpt-5",
+            "fault RateLimited: You've hit your usage limit. Try again in 3 hours 12 minutes. until 2025-09-10T15:13:32Z",
+        ]
+    );
+}
+
+const UNDATED: &str = "\
+OpenAI Codex v0.46.0 (research preview)
+--------
+workdir: /w
+model: gpt-5-codex
+--------
+user
+Fix this:
+ERROR: rate limit reached
+thinking
+**Looking**
+exec
+bash -lc ls in /a folder succeeded in 12ms:
+exec
+ERROR: authentication failed
+[2025-09-10T12:00:06] ERROR: You've hit your usage limit.
+[2025-09-10T12:00:07] tokens used: 99
+codex
+I look further.
+exec
+bash -lc 'cat <<E
+one
+E' in /w exited 101 in 1m 02s:
+two
+tool time.now({\"zone\":\"UTC\"})
+time.now({\"zone\":\"UTC\"}) success in 2ms:
+noon
+file update
+M /w/a.rs
++y
+";
+
+const UNDATED_ACTIONS: [&str; 4] = [
+    "action shell: bash -lc ls => ",
+    "action shell: bash -lc 'cat <<E\none\nE' => exit status 101\ntwo\n",
+    "action time.now: {\"zone\":\"UTC\"} => noon\n",
+    "action apply_patch: M /w/a.rs\nM /w/a.rs\n+y\n",
+];
+
+#[rstest]
+#[case::said_once_more("codex\nDone.\ntokens used\n1,234\nDone.\n", &["usage 1234 0 0 0 gpt-5-codex", "said Done.", "result Done."])]
+#[case::said_once("codex\nDone.\n", &["said Done.", "result Done."])]
+#[case::an_error_in_the_answer(
+    "codex\nIt said:\nERROR: quota exceeded\ntokens used\n1,234\nIt said:\nERROR: quota exceeded\n",
+    &[
+        "usage 1234 0 0 0 gpt-5-codex",
+        "said It said:\nERROR: quota exceeded",
+        "result It said:\nERROR: quota exceeded",
+    ]
+)]
+#[case::an_error_among_the_words(
+    "codex\nIt said:\nERROR: quota exceeded\nI mended it.\n",
+    &[
+        "said It said:\nERROR: quota exceeded\nI mended it.",
+        "result It said:\nERROR: quota exceeded\nI mended it.",
+    ]
+)]
+#[case::failed_after_words(
+    "codex\nI begin.\nERROR: Quota exceeded. Check your plan and billing details.\ntokens used\n9\n",
+    &[
+        "usage 9 0 0 0 gpt-5-codex",
+        "fault Credits: Quota exceeded. Check your plan and billing details.",
+    ]
+)]
+#[case::failed(
+    "ERROR: You've hit your usage limit. Try again at 2:54 AM.\n",
+    &["fault RateLimited: You've hit your usage limit. Try again at 2:54 AM. until 2026-07-12T02:54:00Z"]
+)]
+fn text_without_times_is_read_by_its_headings(#[case] end: &str, #[case] expected: &[&str]) {
+    let mut told = codex(&format!("{UNDATED}{end}"));
+    // A call without a result is told when nothing more can come of it.
+    let patch = told.iter().position(|line| line == UNDATED_ACTIONS[3]).expect("the patch");
+    told.remove(patch);
+    assert_eq!(told, [&UNDATED_ACTIONS[..3], expected].concat());
+}
+
+#[test]
+fn headings_in_words_mean_nothing_without_a_banner() {
+    assert_eq!(
+        codex("exec\nls in /w succeeded in 1ms:\nERROR: rate limit\n"),
+        ["result exec\nls in /w succeeded in 1ms:\nERROR: rate limit"]
+    );
+}
+
+#[test]
+fn newer_text_tells_its_calls_on_the_standard_error() {
+    let mut told = Vec::new();
+    let mut listener = |heard: Heard<'_>| told.extend(crate::testing::in_words(&heard));
+    let mut codex = Codex::default();
+    for line in format!("{UNDATED}codex\nDone.\nERROR: quota exceeded\n").lines() {
+        codex.error_line(line, &moment(), &mut listener);
+    }
+    codex.record(Record::Text("All done."), &moment(), &mut listener);
+    let done = Some(Exit { code: Some(0), signal: None });
+    assert_eq!(codex.finish(done, &moment(), &mut listener), Outcome::Succeeded);
+    let rest = ["launched", "result All done."];
+    told.retain(|line| !rest.contains(&line.as_str()));
+    assert_eq!(told, UNDATED_ACTIONS);
+}
+
+#[test]
+fn the_first_json_is_read_like_session_files() {
+    let stream = r#"
+{"reasoning effort":"medium","model":"gpt-5","workdir":"/w","provider":"openai"}
+{"prompt":"Fix it"}
+{"id":"0","msg":{"type":"task_started","model_context_window":272000}}
+{"id":"0","msg":{"type":"exec_command_begin","call_id":"c1","command":["bash","-lc","ls"],"cwd":"/w"}}
+{"id":"0","msg":{"type":"exec_command_end","call_id":"c1","stdout":"x","stderr":"","exit_code":2}}
+{"id":"0","msg":{"type":"mcp_tool_call_begin","call_id":"c2","invocation":{"server":"s","tool":"t","arguments":{"a":1}}}}
+{"id":"0","msg":{"type":"mcp_tool_call_end","call_id":"c2","result":{"Err":"late"}}}
+{"id":"0","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":1000,"cached_input_tokens":600,"output_tokens":40}}}}
+{"id":"0","msg":{"type":"token_count","input_tokens":100,"output_tokens":4}}
+{"id":"0","msg":{"type":"stream_error","message":"again"}}
+{"id":"0","msg":{"type":"agent_message","message":"done"}}
+{"id":"0","msg":{"type":"task_complete","last_agent_message":"done"}}
+{"model":"gpt-5","workdir":"/w"}
+{"id":"0","msg":{"type":"task_started"}}
+{"id":"0","msg":{"type":"error","message":"You've hit your usage limit. Try again in 3 hours."}}
+"#;
+    let (told, outcome) = read(&mut Codex::default(), stream.as_bytes(), None);
+    assert_eq!(
+        told,
+        [
+            "action shell: bash -lc ls => exit status 2\nx",
+            "action s.t: {\"a\":1} => failed\n{\"Err\":\"late\"}",
+            "usage 400 40 600 0 gpt-5",
+            "usage 100 4 0 0 gpt-5",
+            "notice again",
+            "said done",
+            "result done",
+            "ended Succeeded",
+            "launched",
+            "fault RateLimited: You've hit your usage limit. Try again in 3 hours. until 2026-07-12T03:00:00Z",
+        ]
+    );
+    assert_eq!(outcome, Outcome::Failed);
+}
+
 #[test]
 fn newer_text_tells_its_tokens_on_the_standard_error() {
     let mut told = Vec::new();
     let mut codex = Codex::default();
     for line in ["codex", "All done", "tokens used", "12,345"] {
-        codex.error_line(line, &moment(), &mut |heard: crate::Heard<'_>| {
+        codex.error_line(line, &moment(), &mut |heard: Heard<'_>| {
             told.push(format!("{heard:?}"));
         });
     }
@@ -247,8 +427,8 @@ fn the_end_is_judged_from_all_that_is_known(
 fn the_standard_error_explains_a_failure_that_nothing_else_does() {
     let mut codex = Codex::default();
     let mut told = Vec::new();
-    let mut listener = |heard: crate::Heard<'_>| {
-        if let crate::Heard::Fault(fault) = heard {
+    let mut listener = |heard: Heard<'_>| {
+        if let Heard::Fault(fault) = heard {
             told.push(fault.kind);
         }
     };

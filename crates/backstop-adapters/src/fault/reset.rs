@@ -57,7 +57,8 @@ fn iso(text: &str, moment: &Moment) -> Option<Timestamp> {
         let offset = jiff::tz::Offset::from_seconds(hours * 3600 + sign * minutes * 60).ok()?;
         return offset.to_timestamp(when).ok().map(Timestamp::from_jiff);
     }
-    let zone = if found.get(7).is_some() { TimeZone::UTC } else { zone_in(text, moment) };
+    let is_universal = found.get(7).is_some_and(|zone| zone.as_str().eq_ignore_ascii_case("z"));
+    let zone = if is_universal { TimeZone::UTC } else { zone_in(text, moment) };
     instant(when, &zone)
 }
 
@@ -184,10 +185,14 @@ fn instant(when: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     Some(Timestamp::from_jiff(zoned.timestamp()))
 }
 
-/// The zone in brackets, or `UTC` anywhere; else where the agent runs.
+/// The zone in brackets, a distance from `UTC` or `UTC` itself anywhere, or one of America's behind
+/// the time; else where the agent runs.
 fn zone_in(text: &str, moment: &Moment) -> TimeZone {
     static NAME: LazyLock<Regex> = LazyLock::new(|| form(r"\(([a-z][a-z0-9_+/-]*)\)"));
     static UTC: LazyLock<Regex> = LazyLock::new(|| form(r"\b(?:utc|gmt)\b"));
+    if let Some(zone) = distant(text).or_else(|| american(text)) {
+        return zone;
+    }
     let mut names = NAME.captures_iter(text).filter_map(|found| found.get(1));
     if let Some(zone) = names.find_map(|name| (moment.zone_named)(name.as_str())) {
         zone
@@ -196,6 +201,32 @@ fn zone_in(text: &str, moment: &Moment) -> TimeZone {
     } else {
         moment.zone.clone()
     }
+}
+
+/// `UTC+2`, `GMT-05:30`.
+fn distant(text: &str) -> Option<TimeZone> {
+    static FORM: LazyLock<Regex> =
+        LazyLock::new(|| form(r"\b(?:utc|gmt) ?([+-])(\d{1,2})(?::?(\d\d))?\b"));
+    let found = FORM.captures(text)?;
+    let hours: i32 = number(&found, 2).filter(|hours| *hours <= FARTHEST)?;
+    let seconds = hours * 3600 + number::<i32>(&found, 3).unwrap_or(0) * 60;
+    let seconds = if &found[1] == "-" { -seconds } else { seconds };
+    Some(TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).ok()?))
+}
+
+/// `3pm EST`, `15:00 (PDT)`. Elsewhere such letters may be anything.
+fn american(text: &str) -> Option<TimeZone> {
+    static FORM: LazyLock<Regex> =
+        LazyLock::new(|| form(r"(?:\d ?[ap]\.?m\.?|:\d\d),? \(?([ecmp])([sd])t\b"));
+    let found = FORM.captures(text)?;
+    let hours = match found[1].to_ascii_lowercase().as_str() {
+        "e" => -5,
+        "c" => -6,
+        "m" => -7,
+        _ => -8,
+    };
+    let summer = i8::from(found[2].eq_ignore_ascii_case("d"));
+    Some(TimeZone::fixed(jiff::tz::offset(hours + summer)))
 }
 
 /// The hour, the minute and the half of the day, from this group on.
@@ -224,6 +255,8 @@ const CLOCK: &str = r"(\d{1,2})(?::(\d\d))?(?::\d\d)?(?:[ \u{202f}]?([ap])\.?m\b
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+/// No zone is more hours away from universal time.
+const FARTHEST: i32 = 14;
 /// Of a message, so much is looked at.
 const LONGEST: usize = 8 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 86_400);

@@ -166,6 +166,26 @@ fn only_what_can_be_waited_out_has_a_time() {
 }
 
 #[rstest]
+#[case::east("limit · resets 3pm (UTC+2)", "2026-03-09T13:00:00Z")]
+#[case::west("limit · resets 3pm (GMT-5)", "2026-03-09T20:00:00Z")]
+#[case::by_half_an_hour("try again at 3:00 PM UTC+05:30", "2026-03-09T09:30:00Z")]
+#[case::with_a_date("resets 2026-03-10 00:00 UTC+2", "2026-03-09T22:00:00Z")]
+#[case::universal("resets 2026-03-10 00:00 UTC", "2026-03-10T00:00:00Z")]
+#[case::eastern("limit · resets 3pm EST", "2026-03-09T20:00:00Z")]
+#[case::pacific_in_summer("limit · resets 3:30pm (PDT)", "2026-03-09T22:30:00Z")]
+#[case::with_a_weekday("limit · resets Tue 15:00 CST", "2026-03-10T21:00:00Z")]
+#[case::no_zone("limit · resets 3pm, says GMT-2026", "2026-03-09T15:00:00Z")]
+#[case::other_letters("the EST team's limit · resets 3pm", "2026-03-09T19:00:00Z")]
+#[case::a_number_of_another_kind(
+    "UTC-based limit · resets 3pm (Asia/Saigon)",
+    "2026-03-09T08:00:00Z"
+)]
+fn zones_are_read_as_they_are_written(#[case] text: &str, #[case] expected: &str) {
+    let expected = expected.parse().unwrap();
+    assert_eq!(reset_time(text, &moment_at(NOW)), Some(expected));
+}
+
+#[rstest]
 #[case::unix("usage limit reached|1751997600", Some("2025-07-08T18:00:00Z"))]
 #[case::unix_in_milliseconds("usage limit reached|1751997600000", Some("2025-07-08T18:00:00Z"))]
 #[case::midnight("resets 12am", Some("2026-03-09T04:00:00Z"))]

@@ -23,6 +23,8 @@ struct Reading {
     speaker: Option<String>,
     said: BTreeMap<String, String>,
     running: BTreeSet<String>,
+    /// All that was told to run, with `-v`.
+    begun: BTreeSet<String>,
     benchmarks: BTreeSet<String>,
     /// What went wrong outside of any test.
     outside: String,
@@ -42,6 +44,7 @@ impl Reading {
             speaker: None,
             said: BTreeMap::new(),
             running: BTreeSet::new(),
+            begun: BTreeSet::new(),
             benchmarks: BTreeSet::new(),
             outside: String::new(),
             build_errors: BTreeMap::new(),
@@ -58,7 +61,9 @@ impl Reading {
         if let Some(package) = package_line(text) {
             self.at = line.end;
             self.package(&package);
-        } else if let Some(result) = result_line(text) {
+        } else if self.repeats(text) {
+            self.at = line.end;
+        } else if let Some(result) = self.result(text) {
             self.at = line.end;
             self.running.remove(result.name);
             self.speaker = Some(result.name.to_owned());
@@ -69,6 +74,12 @@ impl Reading {
             }
         } else if let Some(told) = text.strip_prefix("=== ") {
             self.told(told);
+        } else if let Some((_, name)) = text.rsplit_once("=== RUN   ")
+            && self.is_verbose
+            && !name.contains(' ')
+        {
+            // What the test before printed had no line end.
+            self.told(&format!("RUN {name}"));
         } else if let Some(package) = text.strip_prefix("# ") {
             self.building = package.split_whitespace().next().map(str::to_owned);
         } else {
@@ -78,6 +89,23 @@ impl Reading {
                 _ => self.words(text),
             }
         }
+    }
+
+    /// How a test ended, if a line says so and no test has printed it.
+    fn result<'a>(&self, text: &'a str) -> Option<ResultLine<'a>> {
+        let Some(result) = result_line(text) else {
+            // What the test itself printed had no line end.
+            let result = text.rfind("--- ").and_then(|at| result_line(&text[at..]))?;
+            return self.running.contains(result.name).then_some(result);
+        };
+        let is_real = !self.is_verbose || self.begun.contains(result.name);
+        is_real.then_some(result)
+    }
+
+    /// Whether a line tells inside of a fuzz test, by the same name, which input makes it fail.
+    fn repeats(&self, text: &str) -> bool {
+        let inner = result_line(text).filter(|_| text.starts_with([' ', '\t']));
+        inner.is_some_and(|inner| self.cases.last().is_some_and(|case| case.name == inner.name))
     }
 
     /// `RUN   TestX`, `CONT  TestX`, `NAME  TestX`, `PAUSE TestX`.
@@ -90,6 +118,7 @@ impl Reading {
             self.is_verbose = true;
             self.has_verdict = false;
             self.running.insert(name.to_owned());
+            self.begun.insert(name.to_owned());
         }
         self.building = None;
         self.speaker = name.map(str::to_owned);
@@ -110,7 +139,12 @@ impl Reading {
     fn package(&mut self, package: &PackageLine<'_>) {
         let name = package.name;
         let mut failed = 0;
+        let passed = package.verdict == Verdict::Passed;
         for mut case in self.cases.drain(..) {
+            // A package does not pass with a failed test in it: a test has printed that.
+            if passed && case.status == Status::Failed {
+                continue;
+            }
             let said = self.said.remove(&case.name);
             failed += usize::from(case.status == Status::Failed);
             case = case.saying(said.as_deref());
@@ -128,17 +162,14 @@ impl Reading {
                 let why = self.build_errors.get(name).unwrap_or(&self.outside);
                 fail_package(&mut self.report, name, package.note, why);
             }
-        } else if !self.is_verbose
-            && !self.is_empty
-            && failed == 0
-            && package.verdict == Verdict::Passed
-        {
+        } else if !self.is_verbose && !self.is_empty && passed {
             // Without `-v` the tests have no names; the package is what passed.
             if self.benchmarks.is_empty() {
                 self.report.push(Case::new(name, Status::Passed).taking(package.seconds));
             }
         }
         self.running.clear();
+        self.begun.clear();
         self.said.clear();
         self.benchmarks.clear();
         self.outside.clear();
@@ -275,6 +306,7 @@ fn package_line(line: &str) -> Option<PackageLine<'_>> {
 #[cfg(test)]
 mod tests {
     use backstop_core::event::TestCounts;
+    use rstest::rstest;
 
     use super::*;
 
@@ -318,6 +350,51 @@ mod tests {
         );
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["example.org/a.TestSlow"]);
         assert!(report.broken.is_some());
+    }
+
+    #[rstest]
+    #[case::a_line_that_a_test_did_not_end(
+        "=== RUN   TestA\nhello--- PASS: TestA (0.00s)\nmore=== RUN   TestB\n--- PASS: TestB (0.00s)\nPASS\n\
+         ok  \tm\t0.1s\n",
+        &["m.TestA", "m.TestB"], &[]
+    )]
+    #[case::what_a_test_printed(
+        "=== RUN   TestRun\n    a_test.go:5: got:\n        --- FAIL: TestInner (0.00s)\n--- FAIL: TestOuter (0.00s)\n\
+         see --- FAIL: TestOther (0.00s)\n--- PASS: TestRun (0.00s)\nPASS\nok  \tm\t0.1s\n",
+        &["m.TestRun"], &[]
+    )]
+    #[case::what_a_test_printed_without_names(
+        "    --- FAIL: TestInner (0.00s)\nok  \tm\t0.1s\n", &["m"], &[]
+    )]
+    #[case::fuzzing(
+        "--- FAIL: FuzzA (0.02s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:20: no\nFAIL\nexit status 1\nFAIL\tm\t0.1s\n",
+        &[], &["m.FuzzA"]
+    )]
+    #[case::run_twice(
+        "--- FAIL: TestA (0.02s)\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tm\t0.1s\n",
+        &[], &["m.TestA", "m.TestA"]
+    )]
+    #[case::inside_of_others(
+        "=== RUN   TestA\n=== RUN   TestA/x\n--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/x (0.00s)\nFAIL\nFAIL\tm\t0.1s\n",
+        &[], &["m.TestA", "m.TestA/x"]
+    )]
+    fn only_what_ran_has_a_result(
+        #[case] text: &str,
+        #[case] passed: &[&str],
+        #[case] failed: &[&str],
+    ) {
+        let report = report(text);
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), passed);
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), failed);
+        assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn a_fuzz_test_says_why_it_failed() {
+        let report = report(
+            "--- FAIL: FuzzA (0.02s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:20: no\nFAIL\nFAIL\tm\t0.1s\n",
+        );
+        assert_eq!(report.last_error(), Some("a_test.go:20: no"));
     }
 
     #[test]

@@ -26,6 +26,12 @@ struct Reading {
     /// Headings of failures, with the first line below each.
     errors: BTreeMap<String, String>,
     speaker: Option<String>,
+    /// How far the call of the console is indented whose words are being read.
+    console: Option<usize>,
+    /// Below the heading for all that a file wrote to the console.
+    in_console: bool,
+    /// The line before was blank, or there was none.
+    after_blank: bool,
     /// Files that did not load; each is told twice.
     unloaded: BTreeSet<String>,
     suites: Option<TestCounts>,
@@ -36,6 +42,10 @@ struct Reading {
 impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
+        let after_blank = std::mem::replace(&mut self.after_blank, text.is_empty());
+        if self.is_printed(text, after_blank) {
+            return;
+        }
         if let Some(suites) = text.strip_prefix("Test Suites: ").and_then(figures) {
             self.suites = Some(suites);
         } else if let Some(tests) = text.strip_prefix("Tests: ").and_then(figures) {
@@ -47,6 +57,7 @@ impl Reading {
             self.file = file.to_owned();
             self.blocks.clear();
             self.speaker = None;
+            self.in_console = false;
         } else if let Some(heading) = bulleted(text.trim_start()) {
             self.heading(heading);
         } else if let Some((status, name)) = ticked(text.trim_start()) {
@@ -56,8 +67,27 @@ impl Reading {
         }
     }
 
+    /// Whether a line was written to the console: indented below a line that says how. Such a line
+    /// has a blank one before it, unlike the title of a block of that name.
+    fn is_printed(&mut self, text: &str, after_blank: bool) -> bool {
+        if let Some(depth) = self.console {
+            if text.is_empty() || indent(text) > depth {
+                return true;
+            }
+            self.console = None;
+        }
+        let begins = text.starts_with("  ")
+            && (after_blank || self.in_console || self.file.is_empty())
+            && text.trim_start().strip_prefix("console.").is_some_and(is_method);
+        if begins {
+            self.console = Some(indent(text));
+        }
+        begins
+    }
+
     fn heading(&mut self, heading: &str) {
         self.speaker = None;
+        self.in_console = heading == "Console";
         if heading == "Test suite failed to run" {
             self.unloaded.insert(self.file.clone());
         } else if heading != "Console" && !heading.starts_with("Cannot log after") {
@@ -112,15 +142,16 @@ impl Reading {
         let mut report = TestReport::new(Format::Jest);
         let mut errors = self.errors;
         for case in self.cases {
-            let said = errors.remove(&case.name);
+            // A title may hold a pointer, which a heading does not tell from those between titles.
+            let said = errors.remove(&parts(&case.name).join(" > "));
             let case =
                 if case.status == Status::Failed { case.saying(said.as_deref()) } else { case };
             report.push(case);
         }
         // Without `--verbose` only those that failed have a heading, once where they ran and once in
         // the summary at the end.
-        if report.cases.is_empty() {
-            for (name, error) in &errors {
+        for (name, error) in &errors {
+            if report.counts().failed < self.totals.failed {
                 report.push(Case::new(name, Status::Failed).saying(Some(error)));
             }
         }
@@ -162,6 +193,13 @@ fn file_line(line: &str) -> Option<&str> {
     let (file, _) = timed(rest);
     let is_file = !file.is_empty() && file.contains('.') && !file.contains(" > ");
     is_file.then_some(file)
+}
+
+/// `log`, or as older versions have it `log src/sum.js:3`.
+fn is_method(text: &str) -> bool {
+    let (method, place) = text.split_once(' ').unwrap_or((text, ""));
+    let is_place = place.is_empty() || place.contains(':');
+    is_place && !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 fn indent(text: &str) -> usize {
@@ -206,6 +244,79 @@ Snapshots:   0 total
         assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 1 });
         assert_eq!(report.last_error(), Some("expect(received).toBe(expected)"));
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn what_tests_print_is_no_case() {
+        let quiet = "\
+FAIL src/a.test.js
+  ● Console
+
+    console.log
+      ✓ no test
+
+      at Object.log (a.test.js:1:93)
+
+  ● math › fails › x
+
+    expect(received).toBe(expected)
+
+  ● math › fails too
+
+    boom
+
+Test Suites: 1 failed, 1 total
+Tests:       2 failed, 1 passed, 3 total
+";
+        let verbose = "
+  console.log
+    ✓ no test
+
+      at Object.log (a.test.js:1:93)
+
+FAIL src/a.test.js
+  console.log
+    ✓ is a block here
+  math
+    ✕ fails › x (28 ms)
+    ✕ fails too
+
+  console.warn src/a.js:3
+    ✕ no test
+
+  ● math › fails › x
+
+    expect(received).toBe(expected)
+
+Test Suites: 1 failed, 1 total
+Tests:       2 failed, 1 passed, 3 total
+";
+        let report = |text| read(text).expect("a report").report;
+        let failed = |report: &TestReport| -> Vec<(String, Option<String>)> {
+            let failed = report.cases.iter().filter(|case| case.status == Status::Failed);
+            failed.map(|case| (case.name.clone(), case.message.clone())).collect()
+        };
+        let case = |name: &str, said: Option<&str>| (name.to_owned(), said.map(str::to_owned));
+        let expected = "expect(received).toBe(expected)";
+        assert_eq!(
+            failed(&report(quiet)),
+            [
+                case("src/a.test.js > math > fails > x", Some(expected)),
+                case("src/a.test.js > math > fails too", Some("boom")),
+            ]
+        );
+        assert_eq!(report(quiet).cases.len(), 2);
+        assert_eq!(
+            failed(&report(verbose)),
+            [
+                case("src/a.test.js > math > fails › x", Some(expected)),
+                case("src/a.test.js > math > fails too", None),
+            ]
+        );
+        assert_eq!(
+            report(verbose).names(Status::Passed).collect::<Vec<_>>(),
+            ["src/a.test.js > console.log > is a block here"]
+        );
     }
 
     #[test]

@@ -87,6 +87,8 @@ impl Reading {
         } else if let Some(name) = trimmed.strip_prefix("Doc-tests ") {
             self.close(None);
             self.binary = Some(name.trim().to_owned());
+        } else if self.section.is_some() {
+            // What a test prints of other builds is none of this one's.
         } else if text.starts_with("error: could not compile") {
             self.has_failed_to_build = true;
             self.at = line.end;
@@ -240,6 +242,8 @@ fn status(result: &str) -> Option<(Status, Option<&str>)> {
         "ok" if is_clean => Some((Status::Passed, None)),
         "FAILED" if is_clean => Some((Status::Failed, None)),
         "ignored" => Some((Status::Skipped, (!is_clean).then_some(rest))),
+        // A benchmark that ran to its end.
+        "bench" if rest.contains(" ns/iter") => Some((Status::Passed, None)),
         _ => None,
     }
 }
@@ -257,7 +261,7 @@ fn result_line(line: &str) -> Option<(TestCounts, u64)> {
             "passed" => counts.passed = count,
             "failed" => counts.failed = count,
             "ignored" => counts.skipped = count,
-            "measured" => {}
+            "measured" => counts.passed = counts.passed.saturating_add(count),
             _ => continue,
         }
         seen += 1;
@@ -349,6 +353,28 @@ mod tests {
         assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["a::b"]);
         assert_eq!(report.last_error(), Some("boom"));
+    }
+
+    #[test]
+    fn benchmarks_that_ran_have_passed() {
+        let report = report(
+            "running 3 tests\ntest a ... ignored\ntest b ... bench:         123.45 ns/iter (+/- 6.78)\n\
+             test c ... bench:   1,234 ns/iter (+/- 10)\n\n\
+             test result: ok. 0 passed; 0 failed; 1 ignored; 2 measured; 0 filtered out\n",
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 0, skipped: 1 });
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_build_that_a_test_runs_is_not_this_one() {
+        let report = report(
+            "running 2 tests\nerror[E0425]: cannot find value `x`\nerror: could not compile `inner` (lib)\n\
+             test a ... ok\ntest b ... ok\n\n\
+             test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(report.broken, None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::recognise::Found;
 use super::text::lines;
 use super::{Case, Format, Status, TestReport, lenient};
+use crate::tail::object_at_end;
 
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut reading = Reading {
@@ -21,13 +22,15 @@ pub(super) fn read(text: &str) -> Option<Found> {
     };
     for line in lines(text) {
         let json = line.whole.trim();
+        // What a test prints without a line end stands before the next event.
+        let json = object_at_end(json).map_or(json, |(_, object)| object);
         if json.starts_with('{')
             && let Ok(record) = serde_json::from_str::<Record<'_>>(json)
         {
             if reading.record(&record) {
                 reading.at = Some(line.end);
             }
-        } else if line.text.starts_with("error: could not compile") {
+        } else if reading.open_suites == 0 && line.text.starts_with("error: could not compile") {
             reading.build_error = Some(line.text.to_owned());
         }
     }
@@ -214,6 +217,20 @@ mod tests {
 "#;
         let report = read(&suite.repeat(2)).expect("a report").report;
         assert_eq!(report.counts().passed, 2);
+    }
+
+    #[test]
+    fn an_event_may_follow_what_a_test_printed() {
+        let text = r#"{"type":"suite","event":"started","test_count":2}
+one, two{"type":"test","event":"ok","name":"a"}
+{"type":"test","event":"ok","name":"b"}
+it printed '{"type":"test","event":"ok","name":"c"}'
+it printed {"type":"other","event":"ok"}
+{"type":"suite","event":"ok"}
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(report.broken, None);
     }
 
     #[test]

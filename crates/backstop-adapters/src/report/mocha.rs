@@ -23,12 +23,15 @@ struct Reading {
     counts: Option<TestCounts>,
     /// Behind the figures: the failure whose error is being read.
     detail: Option<Detail>,
+    /// Failures as they are told there, for reporters that name none before.
+    listed: Vec<Case>,
     at: usize,
 }
 
 /// A numbered failure behind the figures.
 struct Detail {
     number: usize,
+    titles: Vec<String>,
     has_title: bool,
     error: String,
 }
@@ -69,7 +72,7 @@ impl Reading {
     fn case(&mut self, line: &str, status: Status, name: &str) {
         let indent = indent(line);
         self.blocks.retain(|(depth, _)| *depth < indent);
-        let (name, seconds) = timed(name);
+        let (name, seconds) = timed_or_listed(name);
         let titles = self.blocks.iter().map(|(_, title)| title.as_str()).chain([name]);
         let name = titles.collect::<Vec<_>>().join(" > ");
         self.cases.push(Case::new(&name, status).taking(seconds));
@@ -77,14 +80,19 @@ impl Reading {
 
     /// Below its titles, of which the last ends with a colon, stands a failure's error.
     fn detail(&mut self, text: &str) {
-        if let Some((number, _)) = numbered(text) {
+        if let Some((number, title)) = numbered(text) {
             self.note_error();
-            self.detail =
-                Some(Detail { number, has_title: text.ends_with(':'), error: String::new() });
+            self.detail = Some(Detail {
+                number,
+                titles: vec![title.to_owned()],
+                has_title: text.ends_with(':'),
+                error: String::new(),
+            });
         } else if let Some(detail) = &mut self.detail
             && !text.trim().is_empty()
         {
-            if !detail.has_title {
+            if !detail.has_title && detail.titles.len() < 64 {
+                detail.titles.push(text.trim().to_owned());
                 detail.has_title = text.ends_with(':');
             } else if detail.error.is_empty() {
                 text.trim().clone_into(&mut detail.error);
@@ -94,6 +102,11 @@ impl Reading {
 
     fn note_error(&mut self) {
         let Some(detail) = self.detail.take() else { return };
+        if detail.has_title {
+            let name = detail.titles.join(" > ");
+            let name = name.strip_suffix(':').unwrap_or(&name);
+            self.listed.push(Case::new(name, Status::Failed).saying(Some(&detail.error)));
+        }
         let mut failed = self.cases.iter_mut().filter(|case| case.status == Status::Failed);
         // Failures are numbered in the order in which they came.
         if let Some(case) = failed.nth(detail.number.saturating_sub(1))
@@ -115,6 +128,9 @@ impl Reading {
                 report.push(case);
             }
         }
+        if report.counts().failed == 0 && self.listed.len() as u64 == counts.failed {
+            self.listed.into_iter().for_each(|case| report.push(case));
+        }
         report.settle(counts);
         Some(Found { report, at: self.at })
     }
@@ -135,6 +151,15 @@ fn figure(line: &str) -> Option<(u64, &str)> {
     }
 }
 
+/// The name and the time of a case: `adds (5ms)`, or in the plain list `sum adds: 5ms`.
+fn timed_or_listed(text: &str) -> (&str, Option<f64>) {
+    let (name, seconds) = timed(text);
+    match name.strip_suffix(':') {
+        Some(listed) if seconds.is_some() && !text.ends_with(')') => (listed, seconds),
+        _ => (name, seconds),
+    }
+}
+
 /// The number and the name of `1) rejects zero`.
 fn numbered(line: &str) -> Option<(usize, &str)> {
     let (number, rest) = leading_number(line.trim_start())?;
@@ -149,6 +174,8 @@ fn indent(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
 
     #[test]
@@ -185,6 +212,48 @@ mod tests {
             ]
         );
         assert_eq!(report.last_error(), Some("AssertionError: expected 1 to equal 2"));
+    }
+
+    #[rstest]
+    #[case::dots("\n  .!,.!\n")]
+    #[case::nothing("\n")]
+    fn failures_are_named_behind_the_figures_if_not_before(#[case] before: &str) {
+        let text = format!(
+            "{before}
+  2 passing (92ms)
+  1 pending
+  2 failing
+
+  1) sum
+       rejects: zero:
+
+      AssertionError: 1 == 2
+      at Context.<anonymous> (a.js:2:58)
+
+  2) sum
+       with carry
+         \"before all\" hook for \"carries\":
+     Error: z
+"
+        );
+        let report = read(&text).expect("a report").report;
+        let failed: Vec<_> =
+            report.cases.iter().map(|case| (case.name.as_str(), case.first_line())).collect();
+        assert_eq!(
+            failed,
+            [
+                ("sum > rejects: zero", Some("AssertionError: 1 == 2")),
+                ("sum > with carry > \"before all\" hook for \"carries\"", Some("Error: z")),
+            ]
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn the_plain_list_has_a_colon_before_the_time() {
+        let text = "    sum adds: \r  ✔ sum adds: 0ms\n    sum says: \r  ✔ sum says: (3ms)\n\n  2 passing (9ms)\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["sum adds", "sum says:"]);
     }
 
     #[test]

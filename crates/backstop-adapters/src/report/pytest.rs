@@ -1,6 +1,6 @@
 //! What pytest prints: names with `-v` or in the short summary, counts in the last line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backstop_core::event::TestCounts;
 
@@ -21,6 +21,8 @@ struct Reading {
     /// Cases with `-v`, one list for each session: the tests of plugins run sessions of their own,
     /// and print them.
     sessions: Vec<Vec<Case>>,
+    /// What would be cases, did not something stand between name and result.
+    hidden: Vec<Case>,
     /// The last short summary: the outermost session ends last.
     summary: Vec<Case>,
     is_summarising: bool,
@@ -67,6 +69,8 @@ impl Reading {
                 Some(session) => session.push(case),
                 None => self.sessions.push(vec![case]),
             }
+        } else if let Some(case) = hidden_case(text).filter(|_| self.hidden.len() < MOST_HIDDEN) {
+            self.hidden.push(case);
         } else if text.starts_with("!!!") || text.starts_with("INTERNALERROR>") {
             self.interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
         }
@@ -90,21 +94,30 @@ impl Reading {
             let count = |status| session.iter().filter(|case| case.status == status).count() as u64;
             count(Status::Passed) == counts.passed && count(Status::Failed) == counts.failed
         };
-        let said: BTreeMap<&str, &str> = self
-            .summary
-            .iter()
-            .filter_map(|case| Some((case.name.as_str(), case.message.as_deref()?)))
-            .collect();
-        let session =
-            self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
-        match session {
-            Some(session) => {
-                for case in session {
-                    let said = said.get(case.name.as_str()).copied().or(case.message.as_deref());
-                    report.push(case.clone().saying(said));
-                }
+        // A test may pass and fail afterwards, when what it used is cleared away.
+        let key = |case: &Case| (case.name.clone(), case.status.name());
+        let said: BTreeMap<_, _> =
+            self.summary.iter().map(|case| (key(case), case.message.as_deref())).collect();
+        // What a test prints may hide a line. As long as there is one session, the others are its.
+        // If the hidden ones are all that it lacks, they are what they seem.
+        let alone = match self.sessions.as_slice() {
+            [alone] => {
+                let all: Vec<Case> = alone.iter().chain(&self.hidden).cloned().collect();
+                Some(if is_whole(&&all) { all } else { alone.clone() })
             }
-            None => self.summary.iter().for_each(|case| report.push(case.clone())),
+            _ => None,
+        };
+        let whole = self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
+        let session = whole.or(alone.as_ref());
+        let mut named = BTreeSet::new();
+        for case in session.into_iter().flatten() {
+            let said = said.get(&key(case)).copied().flatten().or(case.message.as_deref());
+            named.insert(key(case));
+            report.push(case.clone().saying(said));
+        }
+        if whole.is_none() {
+            let unnamed = self.summary.iter().filter(|case| !named.contains(&key(case)));
+            unnamed.for_each(|case| report.push(case.clone()));
         }
         report.settle(counts);
         if let Some(why) = self.stopped {
@@ -126,6 +139,10 @@ struct Figures {
 
 impl Figures {
     fn read(line: &str) -> Option<Self> {
+        // One that is indented is quoted.
+        if line.starts_with([' ', '\t']) {
+            return None;
+        }
         let line = line.trim_matches(['=', ' ']);
         let (figures, time) = line.rsplit_once(" in ")?;
         let time = time.split_once(" (").map_or(time, |(time, _)| time);
@@ -166,6 +183,12 @@ fn heading(line: &str) -> Option<&str> {
 
 /// `FAILED path::name - what went wrong`, from the short summary.
 fn summary_case(line: &str) -> Option<Case> {
+    // `SUBFAILED[message] (i=1) path::name - what went wrong`.
+    if let Some(rest) = line.strip_prefix("SUBFAILED") {
+        let (named, message) = split_message(rest);
+        let (part, name) = named.rsplit_once(' ')?;
+        return Some(Case::new(&part_name(name, part), Status::Failed).saying(message));
+    }
     let (word, rest) = line.split_once(' ')?;
     let status = status(word)?;
     // Skipped tests are told by their place, several at once.
@@ -186,6 +209,11 @@ fn verbose_case(line: &str) -> Option<Case> {
     if !line.contains("::") || line.starts_with(' ') {
         return None;
     }
+    if let Some((name, part)) = line.split_once(" SUBFAILED") {
+        let part = part.rsplit_once('[').filter(|(_, rest)| rest.ends_with("%]"));
+        let part = part.map_or("", |(part, _)| part);
+        return Some(Case::new(&part_name(name, part), Status::Failed));
+    }
     let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
     words.into_iter().find_map(|word| {
         let (name, rest) = line.rsplit_once(word)?;
@@ -201,6 +229,19 @@ fn verbose_case(line: &str) -> Option<Case> {
     })
 }
 
+/// `path.py::name and what the test printed without an endPASSED`, with `-s`.
+fn hidden_case(line: &str) -> Option<Case> {
+    let (name, rest) = line.split_once(' ')?;
+    let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
+    let word = words.into_iter().find(|word| rest.ends_with(word))?;
+    name.contains(".py::").then(|| status(word).map(|status| Case::new(name, status)))?
+}
+
+/// The name of a part of a test. Only those that failed are counted among the cases.
+fn part_name(test: &str, part: &str) -> String {
+    format!("{} {}", test.trim(), part.trim())
+}
+
 fn status(word: &str) -> Option<Status> {
     Some(match word {
         "PASSED" | "XPASS" => Status::Passed,
@@ -214,6 +255,7 @@ fn status(word: &str) -> Option<Status> {
 fn split_message(text: &str) -> (&str, Option<&str>) {
     let begin = match (text.find('['), text.find("] - ")) {
         (Some(open), Some(close)) if open < close && !text[..open].contains(" - ") => close + 1,
+        (Some(open), None) if text.ends_with(']') && !text[..open].contains(" - ") => text.len(),
         _ => 0,
     };
     match text[begin..].find(" - ") {
@@ -221,6 +263,9 @@ fn split_message(text: &str) -> (&str, Option<&str>) {
         None => (text.trim(), None),
     }
 }
+
+/// More lines that look like results are a test's own.
+const MOST_HIDDEN: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -237,6 +282,8 @@ mod tests {
     #[case("5 passed yesterday in Berlin", None)]
     #[case("we had 5 passed, and it took place in 3s", None)]
     #[case("6 warnings in 1.0s", None)]
+    #[case("    5 passed in 0.10s", None)]
+    #[case("\t== 5 passed in 0.10s ==", None)]
     fn the_last_line_is_read(#[case] line: &str, #[case] expected: Option<(u64, u64, u64)>) {
         let counts = Figures::read(line).map(|figures| figures.counts);
         assert_eq!(counts.map(|counts| (counts.passed, counts.failed, counts.skipped)), expected);
@@ -269,6 +316,82 @@ FAILED tests/test_a.py::test_two[a - b] - AssertionError: assert 1 == 2
             ]
         );
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn parts_of_tests_that_failed_are_cases() {
+        let text = "\
+============================= test session starts ==============================
+t.py::test_ok PASSED                                                     [ 33%]
+t.py::test_sub SUBPASSED[s] (i=0)                                        [ 66%]
+t.py::test_sub SUBFAILED[s] (i=1)                                        [ 66%]
+t.py::test_sub FAILED                                                    [ 66%]
+t.py::test_skip SKIPPED (no db)                                          [100%]
+=========================== short test summary info ============================
+SUBFAILED[s] (i=1) t.py::test_sub - assert 1 != 1
+FAILED t.py::test_sub - contains 1 failed subtest
+========= 2 failed, 1 passed, 1 skipped, 1 subtests passed in 0.08s ============
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["t.py::test_ok"]);
+        assert_eq!(report.names(Status::Skipped).collect::<Vec<_>>(), ["t.py::test_skip"]);
+        let failed: Vec<_> = report
+            .cases
+            .iter()
+            .filter(|case| case.status == Status::Failed)
+            .map(|case| (case.name.as_str(), case.first_line()))
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("t.py::test_sub [s] (i=1)", Some("assert 1 != 1")),
+                ("t.py::test_sub", Some("contains 1 failed subtest")),
+            ]
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn a_line_that_is_hidden_does_not_hide_the_others() {
+        let text = |last: &str| {
+            let head = "\
+============================= test session starts ==============================
+t.py::test_talks hello without an endPASSED
+t.py::test_ok PASSED
+t.py::test_bad FAILED
+t.py::test_hidden still talkingFAILED
+=========================== short test summary info ============================
+FAILED t.py::test_bad - assert 1 == 2
+FAILED t.py::test_hidden - assert 3 == 4
+";
+            let text = format!("{head}===================== {last} in 0.08s ==================\n");
+            let report = read(&text).expect("a report").report;
+            let names = |status| report.names(status).map(str::to_owned).collect::<Vec<_>>();
+            (names(Status::Passed), names(Status::Failed), report.counts())
+        };
+        let failed = ["t.py::test_bad", "t.py::test_hidden"].map(str::to_owned);
+        let (passed, named, counts) = text("2 failed, 2 passed");
+        assert_eq!(passed, ["t.py::test_ok", "t.py::test_talks"]);
+        assert_eq!(named, failed);
+        assert_eq!(counts, TestCounts { passed: 2, failed: 2, skipped: 0 });
+        // Something else is hidden, too, so that nobody knows what the lines are.
+        let (passed, named, counts) = text("2 failed, 3 passed");
+        assert_eq!(passed, ["t.py::test_ok"]);
+        assert_eq!(named, failed);
+        assert_eq!(counts, TestCounts { passed: 3, failed: 2, skipped: 0 });
+    }
+
+    #[rstest]
+    #[case("t.py::test_p[x - y]", ("t.py::test_p[x - y]", None))]
+    #[case("t.py::test_p[x - y] - boom", ("t.py::test_p[x - y]", Some("boom")))]
+    #[case("t.py::test_p[x] - a - b", ("t.py::test_p[x]", Some("a - b")))]
+    #[case("t.py::test_a - assert [1 - 2]", ("t.py::test_a", Some("assert [1 - 2]")))]
+    #[case("t.py::test_a", ("t.py::test_a", None))]
+    fn a_message_is_parted_from_its_name(
+        #[case] text: &str,
+        #[case] expected: (&str, Option<&str>),
+    ) {
+        assert_eq!(split_message(text), expected);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What RSpec prints, as text and as JSON.
 
+mod documentation;
+
 use backstop_core::event::TestCounts;
+use documentation::Documentation;
 use serde::Deserialize;
 
 use super::jest_json::document;
@@ -11,9 +14,14 @@ use super::{Case, Format, Status, TestReport, lenient};
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut report = TestReport::new(Format::Rspec);
     let mut totals: Option<TestCounts> = None;
-    let mut has_time = false;
+    // The figures alone are all that is left where somebody kept the last line only.
+    let mut has_time = text.trim().lines().count() == 1;
+    let mut told = Documentation::default();
+    // Every example is named then, and one that fails must not be called otherwise than before.
+    let mut is_documented = false;
     let mut at = 0;
     for line in lines(text) {
+        told.line(line.text);
         if line.text.starts_with("Finished in ") {
             has_time = true;
         } else if let Some(figures) = Figures::read(line.text).filter(|_| has_time) {
@@ -23,6 +31,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
             totals.passed = totals.passed.saturating_add(figures.counts.passed);
             totals.failed = totals.failed.saturating_add(figures.counts.failed);
             totals.skipped = totals.skipped.saturating_add(figures.counts.skipped);
+            let examples = told.examples(figures.counts);
+            is_documented = !examples.is_empty();
+            examples.into_iter().for_each(|case| report.push(case));
             if figures.errors_outside > 0 {
                 report.mark_broken(format!(
                     "{} errors occurred outside of examples",
@@ -31,7 +42,11 @@ pub(super) fn read(text: &str) -> Option<Found> {
             }
         } else if let Some(failed) = line.text.strip_prefix("rspec ") {
             // `rspec ./spec/sum_spec.rb:12 # Sum adds`; the number changes with every edit above.
-            if let Some((place, title)) = failed.split_once(" # ") {
+            if let Some((place, title)) = failed.split_once(" # ")
+                && !is_documented
+            {
+                // Quoted for the shell, where a bracket stands in it.
+                let place = place.trim_matches('\'');
                 let file = place.split([':', '[']).next().unwrap_or(place);
                 report.push(Case::new(&format!("{file} > {title}"), Status::Failed));
             }
@@ -159,7 +174,75 @@ mod tests {
             report.names(Status::Failed).collect::<Vec<_>>(),
             ["./spec/sum_spec.rb > Sum adds"]
         );
-        assert!(read("4 examples, 1 failure\n").is_none());
+    }
+
+    #[test]
+    fn places_may_be_quoted() {
+        let text = "Finished in 1 minute 2.3 seconds\n1 example, 1 failure\n\n\
+                    rspec './spec/a_spec.rb[1:2:1]' # A is good\n";
+        let report = read(text).expect("a report").report;
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["./spec/a_spec.rb > A is good"]
+        );
+    }
+
+    #[test]
+    fn the_last_line_is_enough_if_it_is_all() {
+        let report = read("3 examples, 1 failure\n").expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
+        assert!(read("It said:\n3 examples, 1 failure\n").is_none());
+        assert!(read("3 examples, 1 failure is what it says\n").is_none());
+        assert!(read("3 examples, and all are good\n").is_none());
+    }
+
+    #[test]
+    fn documentation_names_what_passed() {
+        let text = "\
+Calculator
+  adds
+  divides (FAILED - 1)
+  waits (PENDING: Not yet implemented)
+  #pow
+    squares
+
+Other
+  works
+
+Pending: (Failures listed here are expected and do not affect your suite's status)
+
+  1) Calculator waits
+     # Not yet implemented
+
+Failures:
+
+  1) Calculator divides
+     Failure/Error: expect(1).to eq 2
+
+Finished in 0.01 seconds (files took 0.1 seconds to load)
+5 examples, 1 failure, 1 pending
+
+Failed examples:
+
+rspec ./spec/calc_spec.rb:7 # Calculator divides
+";
+        let report = read(text).expect("a report").report;
+        let names = |report: &TestReport, status| -> Vec<String> {
+            report.names(status).map(str::to_owned).collect()
+        };
+        assert_eq!(
+            names(&report, Status::Passed),
+            ["Calculator adds", "Calculator#pow squares", "Other works"]
+        );
+        assert_eq!(names(&report, Status::Skipped), ["Calculator waits"]);
+        assert_eq!(names(&report, Status::Failed), ["Calculator divides"]);
+        assert_eq!(report.counts(), TestCounts { passed: 3, failed: 1, skipped: 1 });
+        // Something else between the lines: nobody knows which of them are examples.
+        let mixed = text.replace("  adds\n", "  adds\n  a word of the test's own\n");
+        let report = read(&mixed).expect("a report").report;
+        assert_eq!(names(&report, Status::Passed), Vec::<String>::new());
+        assert_eq!(names(&report, Status::Failed), ["./spec/calc_spec.rb > Calculator divides"]);
+        assert_eq!(report.counts(), TestCounts { passed: 3, failed: 1, skipped: 1 });
     }
 
     #[test]

@@ -1,24 +1,28 @@
 //! TAP 13 and 14: the Test Anything Protocol.
 //!
 //! The points at the outermost level are the cases: a subtest is told by the point that follows it.
+//! Output may hold several documents, as that of `prove` does; they add up.
 
+mod documents;
 mod subtests;
 
+use documents::Documents;
 use subtests::Subtests;
 
 use super::bounded::{MOST_TEXT, append};
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines, seconds};
+use super::text::{leading_number, lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::new();
+    let mut documents = Documents::new();
     for line in lines(text) {
-        reading.line(line);
+        documents.line(line);
     }
-    reading.finish()
+    documents.finish()
 }
 
+/// One document.
 struct Reading {
     report: TestReport,
     plan: Option<Plan>,
@@ -36,7 +40,6 @@ struct Reading {
     is_plainly_ok: bool,
     /// Inside of a block that explains the last point.
     explaining: Explaining,
-    at: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -69,35 +72,38 @@ impl Reading {
             subtests: Subtests::default(),
             is_plainly_ok: false,
             explaining: Explaining::No,
-            at: 0,
         }
     }
 
-    fn line(&mut self, line: Line<'_>) {
-        let text = line.text;
+    /// Takes in a line; says whether it is one that only TAP has.
+    fn line(&mut self, text: &str) -> bool {
         if self.explaining == Explaining::Yaml {
             self.yaml(text);
             if self.explaining == Explaining::Yaml {
-                return;
+                return false;
             }
         }
         if text.starts_with([' ', '\t']) {
             self.indented(text);
-            return;
+            return false;
         }
         if let Some(point) = Point::read(text) {
-            self.at = line.end;
             self.point(&point);
-        } else if let Some(plan) = Plan::read(text) {
-            self.at = line.end;
+            return true;
+        }
+        if let Some(plan) = Plan::read(text) {
             self.planned(plan);
-        } else if let Some(reason) = bail_out(text) {
-            self.at = line.end;
+            return true;
+        }
+        if let Some(reason) = bail_out(text) {
             self.report.mark_broken(reason);
-        } else if text.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("TAP version ")) {
+            return true;
+        }
+        if is_version(text) {
             self.has_version = true;
-            self.at = line.end;
-        } else if let Some(pragma) = text.strip_prefix("pragma ") {
+            return true;
+        }
+        if let Some(pragma) = text.strip_prefix("pragma ") {
             self.is_strict = match pragma.trim() {
                 "+strict" => true,
                 "-strict" => false,
@@ -112,6 +118,7 @@ impl Reading {
         } else if !matches!(text, "" | "{") && self.is_strict {
             self.report.mark_broken(format!("a line that is no TAP, in strict mode: {text}"));
         }
+        false
     }
 
     fn point(&mut self, point: &Point<'_>) {
@@ -199,15 +206,25 @@ impl Reading {
         append(message, words, MOST_TEXT);
     }
 
-    fn finish(mut self) -> Option<Found> {
-        // A bare `ok` or `1..3` may stand in any output.
-        let is_tap = match self.plan {
+    /// Whether it is TAP at all: a bare `ok` or `1..3` may stand in any output.
+    fn is_tap(&self) -> bool {
+        match self.plan {
             Some(plan) => self.has_version || self.points > 0 || plan.is_skipped,
             None => self.has_version || self.in_sequence >= 2,
-        };
-        if !is_tap {
-            return None;
         }
+    }
+
+    /// Whether there is anything of a document.
+    fn has_begun(&self) -> bool {
+        self.has_version || self.plan.is_some() || self.points > 0
+    }
+
+    /// Whether all that was planned has come.
+    fn is_complete(&self) -> bool {
+        self.plan.is_some_and(|plan| self.points >= plan.count())
+    }
+
+    fn finish(mut self) -> TestReport {
         match (self.plan, self.points_before_plan) {
             (None, _) => self.report.mark_broken("there is no plan"),
             (Some(plan), _) if plan.is_skipped => {
@@ -227,7 +244,7 @@ impl Reading {
                 if before > 0 && before < self.points {
                     self.report.mark_broken("the plan stands between the tests");
                 }
-                let planned = plan.last.saturating_add(1).saturating_sub(plan.first);
+                let planned = plan.count();
                 if planned != self.points {
                     let points = self.points;
                     self.report.mark_broken(format!("{planned} tests were planned, {points} ran"));
@@ -235,11 +252,16 @@ impl Reading {
             }
             (Some(_), None) => {}
         }
-        Some(Found { report: self.report, at: self.at })
+        self.report
     }
 }
 
 impl Plan {
+    /// How many points it announces.
+    fn count(self) -> u64 {
+        if self.is_skipped { 0 } else { self.last.saturating_add(1).saturating_sub(self.first) }
+    }
+
     /// `1..5`, `1..0 # SKIP reason`.
     fn read(line: &str) -> Option<Self> {
         let (first, rest) = leading_number(line)?;
@@ -346,6 +368,10 @@ impl<'a> Point<'a> {
     }
 }
 
+fn is_version(line: &str) -> bool {
+    line.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("TAP version "))
+}
+
 /// The reason in `Bail out! no database`.
 fn bail_out(line: &str) -> Option<String> {
     let start = line.get(..9).filter(|start| start.eq_ignore_ascii_case("bail out!"))?;
@@ -438,6 +464,51 @@ mod tests {
         assert_eq!(report.counts(), TestCounts { passed: 1, failed: 0, skipped: 0 });
     }
 
+    #[rstest]
+    #[case::versions(
+        "TAP version 13\n1..1\nok 1 - a\nTAP version 13\n1..2\nok 1 - b\nnot ok 2 - c\n",
+        &["a", "b"], &["c"], None
+    )]
+    #[case::plans_before("1..1\nok 1\n1..2\nok 1\nok 2\n", &["test 1", "document 2 > test 1", "test 2"], &[], None)]
+    #[case::plans_behind("ok 1 - a\n1..1\nok 1 - b\n1..1\n", &["a", "b"], &[], None)]
+    #[case::one_is_cut_off(
+        "TAP version 13\n1..1\nok 1 - a\nTAP version 13\n1..2\nok 1 - b\n",
+        &["a", "b"], &[], Some("2 tests were planned, 1 ran")
+    )]
+    #[case::of_prove(
+        "t/a.t ..\n1..1\nok 1 - y\nok\nt/b.t .. \nok 1 - y\nnot ok 2\n1..2\n\
+         Dubious, test returned 1 (wstat 256, 0x100)\nFailed 1/2 subtests \nt/c.t .. \n1..0 # SKIP no\n\
+         skipped: no\n\nFiles=2, Tests=3\nResult: FAIL\n",
+        &["t/a.t > y", "t/b.t > y"], &["t/b.t > test 2"], None
+    )]
+    #[case::of_prove_where_one_died(
+        "t/a.t .. \n1..1\nok 1 - y\nok\nt/b.t .. \nDubious, test returned 2 (wstat 512, 0x200)\n\
+         No subtests run \n\nResult: FAIL\n",
+        &["t/a.t > y"], &[], Some("t/b.t: Dubious, test returned 2 (wstat 512, 0x200)")
+    )]
+    #[case::words_with_dots_between(
+        "1..2\nok 1 - a\nwaiting ...\nsrc/a.c ...\nok 2 - b\n", &["a", "b"], &[], None
+    )]
+    #[case::words_with_dots_below_prove(
+        "t/a.t .. \n1..2\nok 1 - a\nsrc/a.c ...\nok 2 - b\nok\n", &["t/a.t > a", "t/a.t > b"], &[], None
+    )]
+    #[case::of_prove_where_one_was_cut_off(
+        "t/a.t .. \n1..2\nok 1 - a\nDubious, test returned 9\nFailed 1/2 subtests\nt/b.t ..\n1..1\nok 1\nok\n",
+        &["t/a.t > a", "t/b.t > test 1"], &[], Some("2 tests were planned, 1 ran")
+    )]
+    #[case::a_point_too_many("1..2\nok\nok\nok\n", &["test 1", "test 2", "test 3"], &[], Some("test 3 is outside of the plan 1..2"))]
+    fn documents_add_up(
+        #[case] text: &str,
+        #[case] passed: &[&str],
+        #[case] failed: &[&str],
+        #[case] broken: Option<&str>,
+    ) {
+        let report = report(text);
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), passed);
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), failed);
+        assert_eq!(report.broken.as_deref(), broken);
+    }
+
     #[test]
     fn skipping_everything_is_fine() {
         let report = report("1..0 # SKIP no database here\n");
@@ -448,5 +519,7 @@ mod tests {
     fn prose_is_no_tap() {
         assert!(read("ok then\nok 1 go\n").is_none());
         assert!(read("1..3\n").is_none());
+        assert!(read("tests/test_a.py ...\nok\n1 failed\n").is_none());
+        assert!(read("t/a.t .. ok\nt/b.t .. ok\nResult: FAIL\n").is_none());
     }
 }

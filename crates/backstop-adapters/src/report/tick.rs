@@ -29,6 +29,25 @@ pub(super) fn timed(text: &str) -> (&str, Option<f64>) {
     }
 }
 
+/// Takes from the end of a case's line how often it was tried again after a failure, and how often
+/// it was to be repeated: `adds 5ms (retry x1) (repeat x2)`.
+pub(super) fn retried(mut text: &str) -> (&str, u32) {
+    let mut retries = 0;
+    loop {
+        let count = |word: &str| {
+            let (rest, count) = text.strip_suffix(')')?.rsplit_once(word)?;
+            Some((rest, count.parse::<u32>().ok()?))
+        };
+        if let Some((rest, count)) = count(" (retry x") {
+            (text, retries) = (rest, count);
+        } else if let Some((rest, _)) = count(" (repeat x") {
+            text = rest;
+        } else {
+            return (text, retries);
+        }
+    }
+}
+
 /// Takes the bullet from jest's heading of a failed case.
 pub(super) fn bulleted(text: &str) -> Option<&str> {
     ["●", "ΓùÅ", "ÔùÅ"].iter().find_map(|bullet| text.strip_prefix(bullet)?.strip_prefix(' '))
@@ -75,6 +94,14 @@ mod tests {
         assert_eq!(ticked("○ skipped waits"), Some((Status::Skipped, "skipped waits")));
         assert_eq!(ticked("x adds"), None);
         assert_eq!(ticked("✓"), None);
+    }
+
+    #[test]
+    fn attempts_are_no_part_of_a_name() {
+        assert_eq!(retried("adds 5ms (retry x1)"), ("adds 5ms", 1));
+        assert_eq!(retried("adds 5ms (retry x2) (repeat x3)"), ("adds 5ms", 2));
+        assert_eq!(retried("adds (repeat x)"), ("adds (repeat x)", 0));
+        assert_eq!(retried("adds (retry x1) twice"), ("adds (retry x1) twice", 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What Python's own runner prints, and Django's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backstop_core::event::TestCounts;
 
@@ -26,6 +26,10 @@ struct Reading {
     /// The test whose traceback is being read, and the last line of it so far.
     speaker: Option<String>,
     errors: BTreeMap<String, String>,
+    /// How many failures are told.
+    told: u64,
+    /// The name of a test whose description and result stand on the next line.
+    described: Option<String>,
     /// How many tests ran, until the verdict comes, and how many lines of others came since.
     ran: Option<(u64, u32)>,
     at: usize,
@@ -40,6 +44,8 @@ impl Reading {
             awaited: None,
             speaker: None,
             errors: BTreeMap::new(),
+            told: 0,
+            described: None,
             ran: None,
             at: 0,
         }
@@ -53,10 +59,10 @@ impl Reading {
             return;
         }
         if let Some((ran, others)) = self.ran {
-            if let Some(counts) = verdict(text, ran) {
+            if let Some(counts) = verdict(text) {
                 self.at = line.end;
                 self.ran = None;
-                self.close(counts);
+                self.close(counts, ran);
                 return;
             }
             if text.is_empty() {
@@ -65,18 +71,33 @@ impl Reading {
             // The verdict is written to the standard error, and the standard output may come between.
             self.ran = (others < MOST_BETWEEN).then_some((ran, others + 1));
         }
+        let described = self.described.take();
         if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
             self.speaker = Some(name.to_owned());
+            self.told += 1;
+            self.errors.entry(name.to_owned()).or_default();
+        } else if let Some(name) = text.strip_prefix("UNEXPECTED SUCCESS: ") {
+            self.speaker = None;
+            self.told += 1;
+            self.errors.insert(name.to_owned(), "unexpected success".to_owned());
         } else if let Some(name) = &self.speaker {
             let is_rule = text.starts_with("-----") || text.starts_with("=====");
             if !is_rule && !text.trim().is_empty() {
                 self.errors.insert(name.clone(), shortened(text.trim(), 1024).into_owned());
             }
         } else if let Some((name, result)) = case_line(text) {
+            self.awaited = None;
             match status(result) {
                 Some((status, note)) => self.cases.push(Case::new(name, status).saying(note)),
                 None => self.awaited = Some(name.to_owned()),
             }
+        } else if let Some(name) = described
+            && let Some((_, result)) = text.rsplit_once(" ... ")
+            && let Some((status, note)) = status(result)
+        {
+            self.cases.push(Case::new(&name, status).saying(note));
+        } else if is_bare_name(text) {
+            self.described = Some(text.to_owned());
         } else if let Some(name) = &self.awaited
             && let Some((status, note)) = status(text.trim())
         {
@@ -85,7 +106,8 @@ impl Reading {
         }
     }
 
-    fn close(&mut self, counts: TestCounts) {
+    fn close(&mut self, mut counts: TestCounts, ran: u64) {
+        counts.passed = self.passed(counts, ran);
         let mut named: Vec<&str> = Vec::new();
         for case in self.cases.drain(..) {
             let error = self.errors.get_key_value(&case.name);
@@ -102,10 +124,22 @@ impl Reading {
             }
         }
         self.errors.clear();
+        self.told = 0;
         self.awaited = None;
         self.totals.passed = self.totals.passed.saturating_add(counts.passed);
         self.totals.failed = self.totals.failed.saturating_add(counts.failed);
         self.totals.skipped = self.totals.skipped.saturating_add(counts.skipped);
+    }
+
+    /// How many tests passed. Each part of a test that fails is told as a failure but was run as one
+    /// test; what fails around a class or a module was run as none.
+    fn passed(&self, counts: TestCounts, ran: u64) -> u64 {
+        let tests: BTreeSet<&str> =
+            self.errors.keys().map(|name| test_of(name)).filter(|name| !is_around(name)).collect();
+        let beside = self.told.saturating_sub(tests.len() as u64);
+        let failed = counts.failed.saturating_sub(beside);
+        let named = self.cases.iter().filter(|case| case.status == Status::Passed).count();
+        ran.saturating_sub(failed).saturating_sub(counts.skipped).max(named as u64)
     }
 
     fn finish(mut self) -> Option<Found> {
@@ -127,8 +161,8 @@ fn ran(line: &str) -> Option<u64> {
     seconds(time).map(|_| count)
 }
 
-/// `OK`, `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
-fn verdict(line: &str, ran: u64) -> Option<TestCounts> {
+/// What failed and was skipped in `OK`, `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
+fn verdict(line: &str) -> Option<TestCounts> {
     let rest = line
         .strip_prefix("OK")
         .or_else(|| line.strip_prefix("FAILED"))
@@ -156,8 +190,29 @@ fn verdict(line: &str, ran: u64) -> Option<TestCounts> {
     if line.starts_with("FAILED") && counts.failed == 0 {
         counts.failed = 1;
     }
-    counts.passed = ran.saturating_sub(counts.failed).saturating_sub(counts.skipped);
     Some(counts)
+}
+
+/// The test in `test_even (tests.SumTest.test_even) (i=1)`.
+fn test_of(name: &str) -> &str {
+    name.find(')').map_or(name, |end| &name[..=end])
+}
+
+/// Whether it is what prepares for tests, or clears up after them.
+fn is_around(name: &str) -> bool {
+    ["setUpClass (", "tearDownClass (", "setUpModule (", "tearDownModule ("]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Whether a line is `test_adds (ledger.tests.SumTest)` and nothing else.
+fn is_bare_name(line: &str) -> bool {
+    let is_word = |text: &str| {
+        !text.is_empty() && text.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '.'))
+    };
+    line.strip_suffix(')')
+        .and_then(|line| line.split_once(" ("))
+        .is_some_and(|(name, path)| is_word(name) && is_word(path))
 }
 
 /// The name and the rest of `test_adds (ledger.tests.SumTest) ... ok`.
@@ -219,6 +274,53 @@ FAILED (failures=1, skipped=1)
         let report = read(text).expect("a report").report;
         assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["test_zero (tests.T)"]);
+    }
+
+    #[test]
+    fn parts_of_a_test_are_failures_of_one_test() {
+        let text = "\
+test_even (tests.T.test_even) ...\u{20}
+  test_even (tests.T.test_even) (i=1) ... FAIL
+  test_even (tests.T.test_even) (i=3) ... FAIL
+test_told (tests.T.test_told)
+It has words of its own. ... ok
+test_ok (tests.T.test_ok) ... ok
+test_odd (tests.T.test_odd) ... unexpected success
+
+======================================================================
+ERROR: setUpClass (tests.Other)
+----------------------------------------------------------------------
+OSError: no database
+
+======================================================================
+FAIL: test_even (tests.T.test_even) (i=1)
+----------------------------------------------------------------------
+AssertionError: 1 != 0
+
+======================================================================
+FAIL: test_even (tests.T.test_even) (i=3)
+----------------------------------------------------------------------
+AssertionError: 1 != 0
+
+======================================================================
+UNEXPECTED SUCCESS: test_odd (tests.T.test_odd)
+----------------------------------------------------------------------
+Ran 4 tests in 0.001s
+
+FAILED (failures=2, errors=1, unexpected successes=1)
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 4, skipped: 0 });
+        assert_eq!(
+            report.names(Status::Passed).collect::<Vec<_>>(),
+            ["test_told (tests.T.test_told)", "test_ok (tests.T.test_ok)"]
+        );
+        let odd = report.cases.iter().find(|case| case.name.starts_with("test_odd"));
+        assert_eq!(odd.and_then(Case::first_line), Some("unexpected success"));
+        // Without names it is the same.
+        let quiet = text.split_once("\n\n").map(|(_, rest)| rest).unwrap_or_default();
+        let report = read(quiet).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 4, skipped: 0 });
     }
 
     #[test]

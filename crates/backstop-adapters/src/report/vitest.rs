@@ -6,7 +6,7 @@ use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
 use super::text::{Line, leading_number, lines};
-use super::tick::{parts, ticked, timed};
+use super::tick::{parts, retried, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
@@ -22,6 +22,10 @@ struct Reading {
     cases: Vec<Case>,
     /// The file whose cases follow, indented.
     file: Option<String>,
+    /// Titles of the blocks around a case, with their indents, where output is a tree.
+    blocks: Vec<(usize, String)>,
+    /// The latest case, with its indent and title, if its line could be that of a block.
+    maybe_block: Option<(usize, String)>,
     /// Headings of failures, with the first line below each.
     errors: BTreeMap<String, String>,
     speaker: Option<String>,
@@ -52,6 +56,8 @@ impl Reading {
             self.speaker = Some(name.to_owned());
         } else if let Some(file) = file_line(text) {
             self.file = Some(file.to_owned());
+            self.blocks.clear();
+            self.maybe_block = None;
         } else if let Some((status, name)) = ticked(text) {
             self.case(line.text, status, name);
         } else if !text.is_empty()
@@ -62,13 +68,29 @@ impl Reading {
     }
 
     fn case(&mut self, line: &str, status: Status, name: &str) {
+        let (name, retries) = retried(name);
         let (name, seconds) = timed(name);
-        let mut titles = parts(name);
+        let indent = line.len() - line.trim_start().len();
+        // What stands deeper belongs to the block above, which is no case then.
+        if let Some(block) = self.maybe_block.take_if(|(depth, _)| *depth < indent) {
+            self.cases.pop();
+            self.blocks.push(block);
+        }
+        self.blocks.retain(|(depth, _)| *depth < indent);
+        self.maybe_block = counted_title(name)
+            .filter(|_| self.blocks.len() < 64)
+            .map(|it| (indent, it.to_owned()));
+        let mut titles: Vec<&str> = self.blocks.iter().map(|(_, title)| title.as_str()).collect();
+        titles.extend(parts(name));
         let is_full = titles.len() > 1 && titles[0].contains('.');
         if let Some(file) = self.file.as_deref().filter(|_| !is_full && line.starts_with("  ")) {
             titles.insert(0, file);
         }
-        self.cases.push(Case::new(&titles.join(" > "), status).taking(seconds));
+        self.cases.push(Case {
+            attempts: retries.saturating_add(1),
+            flaky: status == Status::Passed && retries > 0,
+            ..Case::new(&titles.join(" > "), status).taking(seconds)
+        });
     }
 
     fn finish(self) -> Option<Found> {
@@ -139,6 +161,12 @@ fn file_line(line: &str) -> Option<&str> {
     is_count.then_some(file)
 }
 
+/// The title in `math (3)`, which may be a block of three cases, or a case of that name.
+fn counted_title(name: &str) -> Option<&str> {
+    let (title, count) = name.strip_suffix(')')?.rsplit_once(" (")?;
+    count.parse::<u64>().ok().map(|_| title)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +197,38 @@ AssertionError: expected 1 to be 2
         );
         assert_eq!(report.last_error(), Some("AssertionError: expected 1 to be 2"));
         assert_eq!(report.broken, None);
+    }
+
+    #[test]
+    fn blocks_of_a_tree_are_no_cases_and_attempts_no_names() {
+        let text = "\
+ ✓ src/sum.test.ts (4 tests) 3ms
+   ✓ math (3)
+     ✓ adds 1ms (retry x2)
+     ✓ subtracts (2) 1ms
+     ↓ waits
+   ✓ other (1) 2ms (repeat x3)
+ ✓ src/flat.test.ts > math > deep (3) 1ms
+
+ Test Files  2 passed (2)
+      Tests  4 passed | 1 skipped (5)
+";
+        let report = read(text).expect("a report").report;
+        let cases: Vec<_> = report
+            .cases
+            .iter()
+            .map(|case| (case.name.as_str(), case.attempts, case.flaky))
+            .collect();
+        assert_eq!(
+            cases,
+            [
+                ("src/sum.test.ts > math > adds", 3, true),
+                ("src/sum.test.ts > math > subtracts (2)", 1, false),
+                ("src/sum.test.ts > math > waits", 1, false),
+                ("src/sum.test.ts > other (1)", 1, false),
+                ("src/flat.test.ts > math > deep (3)", 1, false),
+            ]
+        );
     }
 
     #[test]

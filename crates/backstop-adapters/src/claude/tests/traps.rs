@@ -163,6 +163,14 @@ fn totals_of_one_process_are_not_added_twice() {
     assert_eq!(told.contexts, [(1110, 200_000), (1110, 300_000), (1000, 300_000)]);
 }
 
+/// As `--output-format json` prints them, one process after the other.
+#[test]
+fn results_without_anything_between_are_of_different_processes() {
+    let told = lines(&[&total(0.5, 30, 1000), &total(0.75, 50, 2000)]);
+    assert_eq!((told.cost(), told.launches), (Some(1.25), 2));
+    assert_eq!(told.tokens(), [20, 80, 3000, 200]);
+}
+
 #[rstest]
 #[case::totals_fall(&total(0.25, 20, 500))]
 #[case::totals_have_no_room_for_what_was_before(&total(0.6, 40, 1100))]

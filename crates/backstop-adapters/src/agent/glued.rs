@@ -1,0 +1,156 @@
+//! Records that something else has written onto the same line, before them.
+//!
+//! A warning without a line end, or the name that a collector of logs puts before each line.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::{Agent, sniff};
+use crate::fields::{parse, text};
+use crate::tail::object_at_end;
+use crate::{Adapter, Exit, Listener, Moment, Outcome, Record, Totals};
+
+/// Takes apart what was glued together, and hands everything on to the agent's reader.
+#[derive(Debug)]
+pub(super) struct Unglued<A> {
+    agent: Agent,
+    adapter: A,
+    /// The agent has printed a record on a line of its own.
+    prints_records: bool,
+    /// JSON that was none of its records.
+    strangers: usize,
+}
+
+impl<A: Adapter> Unglued<A> {
+    pub fn new(agent: Agent, adapter: A) -> Self {
+        Self { agent, adapter, prints_records: false, strangers: 0 }
+    }
+
+    /// Only the first few are looked at: what came until then is what will come.
+    fn look_at(&mut self, record: &Record<'_>) {
+        if let Record::Json(_) = record
+            && !self.prints_records
+            && self.strangers < MOST_STRANGERS
+        {
+            self.prints_records = sniff::agent(record) == Some(self.agent);
+            self.strangers += 1;
+        }
+    }
+}
+
+impl<A: Adapter> Adapter for Unglued<A> {
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        self.look_at(&record);
+        if let Record::Text(line) = record
+            && let Some((agent, before, json)) = self::record(line, self.prints_records)
+            && agent == self.agent
+        {
+            self.prints_records = true;
+            if !before.trim().is_empty() && !COLLECTED.is_match(before) {
+                self.adapter.record(Record::Text(before), moment, listener);
+            }
+            self.adapter.record(Record::Json(json.as_bytes()), moment, listener);
+        } else {
+            self.adapter.record(record, moment, listener);
+        }
+    }
+
+    fn error_line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
+        self.adapter.error_line(line, moment, listener);
+    }
+
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        self.adapter.finish(exit, moment, listener)
+    }
+
+    fn totals(&mut self) -> Option<Totals> {
+        self.adapter.totals()
+    }
+
+    fn go_on_from(&mut self, totals: Totals) {
+        self.adapter.go_on_from(totals);
+    }
+}
+
+/// The record at the end of a line, what stands before it, and whose it is.
+///
+/// An agent that answers in words may quote a record. So, where none came before, the line has to
+/// begin as log collectors begin it, or the record has to be whole in a way that no quote is.
+pub(super) fn record(line: &str, after_records: bool) -> Option<(Agent, &str, &str)> {
+    let (before, json) = object_at_end(line)?;
+    let value = parse(json.as_bytes())?;
+    let agent = sniff::of_value(&value)?;
+    let is_collected = COLLECTED.is_match(before);
+    let is_meant = if text(&value, "type") == Some("error") {
+        // What a service answered is quoted behind `API Error: 529` and the like, and anybody's is.
+        after_records && is_collected
+    } else {
+        after_records || is_collected || is_whole_result(&value)
+    };
+    is_meant.then_some((agent, before, json))
+}
+
+/// Claude's one object has figures that nobody writes down in a sentence.
+fn is_whole_result(value: &Value) -> bool {
+    ["session_id", "duration_ms", "duration_api_ms", "num_turns", "usage", "uuid"]
+        .iter()
+        .all(|key| value.get(key).is_some())
+}
+
+/// `agent-1  | `, as Docker Compose begins a line.
+static COLLECTED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^[\w.-]+ +\| $").expect("the pattern is valid"));
+
+const MOST_STRANGERS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::testing::told;
+
+    const TURN: &str = r#"{"type":"turn.started"}"#;
+    const SAID: &str =
+        r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"Hi."}}"#;
+
+    #[rstest]
+    #[case::a_warning_without_an_end(&format!("{TURN}\nWarning: no newline{SAID}\n"), true)]
+    #[case::a_notice_before_it(&format!("{TURN}\nnpm notice {SAID}\n"), true)]
+    #[case::a_log_collector(&format!("agent-1  | {TURN}\nagent-1  | {SAID}\n"), true)]
+    #[case::quoted_in_an_answer(&format!("It prints {SAID}\n"), false)]
+    #[case::in_quotes(&format!("{TURN}\nIt prints '{SAID}\n"), false)]
+    #[case::in_ticks(&format!("{TURN}\nIt prints `{SAID}`\n"), false)]
+    #[case::in_a_sentence(&format!("{TURN}\nIt prints {SAID} then.\n"), false)]
+    #[case::behind_another_brace(&format!("{TURN}\nit {{prints}} {SAID}\n"), false)]
+    #[case::of_another_agent(
+        &format!("{TURN}\nit prints {}\n", r#"{"type":"agent_start"}"#),
+        false
+    )]
+    fn a_record_behind_other_words_is_read(#[case] stream: &str, #[case] expected: bool) {
+        let told = told(&mut *Agent::Codex.adapter(), stream);
+        assert_eq!(told.iter().any(|line| line == "said Hi."), expected, "{told:?}");
+    }
+
+    #[test]
+    fn the_agent_is_known_by_it() {
+        let whole = r#"Warning{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"result":"Hi.","session_id":"s","usage":{},"uuid":"u"}"#;
+        assert_eq!(Agent::of_first_record(&Record::Text(whole)), Some(Agent::Claude));
+        let collected = format!("agent-1  | {TURN}");
+        assert_eq!(Agent::of_first_record(&Record::Text(&collected)), Some(Agent::Codex));
+        for anybodys in [
+            format!("It prints {TURN}"),
+            r#"web-1  | {"type":"error","error":{"type":"not_found"}}"#.to_owned(),
+            r#"web-1  | {"type":"request","status":200}"#.to_owned(),
+        ] {
+            assert_eq!(Agent::of_first_record(&Record::Text(&anybodys)), None, "{anybodys}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Acknowledged events per second, through a run's socket, beside one commit per event.
+//! Acknowledged events per second, through a run's socket, beside a service with a commit for each.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,37 +10,52 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use backstop_store::testing::sample;
 use backstop_store::{Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store, StoredPolicy};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use crate::measure::median;
+use crate::plain_service::{self, PlainService};
 use crate::supervised::{Backstop, part, part_alone, time};
 use crate::targets::Target;
 
-/// Single commits, 8 and 64 reporters in turn, so that a slow stretch of the disk hits all alike.
+/// What was measured with so many reporters, a round each.
+#[derive(Default)]
+struct Rates {
+    plain: Vec<f64>,
+    ours: Vec<f64>,
+}
+
+/// All in turn, so that a slow stretch of the disk hits them alike.
 pub fn run(program: &Path, disk: &Path) -> anyhow::Result<Vec<Target>> {
     let backstop = Backstop::new(program, disk.join("journal"))?;
-    let mut rates = [const { Vec::new() }; 3];
+    let mut single = Vec::new();
+    let mut rates: [Rates; 2] = Default::default();
     for _ in 0..ROUNDS {
-        rates[0].push(commits_per_second(&backstop)?);
-        for (place, reporters) in REPORTERS.into_iter().enumerate() {
-            rates[place + 1].push(events_per_second(&backstop, reporters)?);
+        single.push(commits_per_second(&backstop)?);
+        for (reporters, rates) in REPORTERS.into_iter().zip(&mut rates) {
+            rates.plain.push(plain_events_per_second(&backstop, reporters)?);
+            rates.ours.push(events_per_second(&backstop, reporters)?);
         }
     }
     println!("\nacknowledged events, a commit each and in groups");
-    let single = median(rates[0].clone()).context("nothing was measured")?;
-    println!("{:<44} {single:>9.0} /s", "one commit per event");
+    let line = |name: &str, rates: &[f64], times: Option<f64>| {
+        let times = times.map(|times| format!("{times:>9.1} x")).unwrap_or_default();
+        println!("{name:<44} {:>9.0} /s {times}", median(rates.to_vec()).unwrap_or_default());
+    };
+    line("commits alone, nobody acknowledged", &single, None);
     let mut targets = Vec::new();
-    for (place, (promise, least)) in PROMISES.into_iter().enumerate() {
-        let pairs = rates[place + 1].iter().zip(&rates[0]);
-        let ratio = median(pairs.map(|(one, single)| one / single).collect());
-        let name = format!("a run's socket, {} reporters", REPORTERS[place]);
-        let rate = median(rates[place + 1].clone()).unwrap_or_default();
-        println!("{name:<44} {rate:>9.0} /s {:>9.1} x", ratio.unwrap_or_default());
-        targets.push(Target::at_least(promise, ratio, Some(least), "x"));
+    for ((reporters, rates), (promise, least)) in
+        REPORTERS.into_iter().zip(&rates).zip(PROMISES)
+    {
+        let times = |others: &[f64]| {
+            median(rates.ours.iter().zip(others).map(|(ours, other)| ours / other).collect())
+        };
+        line(&format!("a commit each, {reporters} reporters"), &rates.plain, None);
+        line(&format!("a run's socket, {reporters} reporters"), &rates.ours, times(&rates.plain));
+        let alone = times(&single).unwrap_or_default();
+        println!("{:<44} {:>12} {alone:>9.1} x", "  beside commits alone", "");
+        targets.push(Target::at_least(promise, times(&rates.plain), Some(least), "x"));
     }
     targets.push(waits_per_commit(&backstop));
     Ok(targets)
@@ -95,27 +110,24 @@ fn events_per_second(backstop: &Backstop, reporters: usize) -> anyhow::Result<f6
     Ok(fs::read_to_string(result)?.trim().parse()?)
 }
 
+/// The same reporters, answered by the simplest service.
+fn plain_events_per_second(backstop: &Backstop, reporters: usize) -> anyhow::Result<f64> {
+    let (result, socket) = (backstop.file("result"), backstop.file("plain.sock"));
+    let _service = PlainService::start(&socket, &backstop.file("plain.db"))?;
+    let mut line = part_alone("report")?;
+    line.env("BACKSTOP_SOCKET", socket).arg(reporters.to_string()).arg(&result);
+    time(&mut line, &[0])?;
+    Ok(fs::read_to_string(result)?.trim().parse()?)
+}
+
 /// The simplest durable use of SQLite: an insert is a commit. Tells how many there were in a second.
 pub fn commit_each(database: &Path, result: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let rate = runtime.block_on(async {
-        let mut connection = SqliteConnectOptions::new()
-            .filename(database)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .disable_statement_logging()
-            .connect()
-            .await?;
-        connection
-            .execute("CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, body TEXT)")
-            .await?;
+        let mut connection = plain_service::open(database).await?;
         let (started, mut count) = (Instant::now(), 0);
         while started.elapsed() < TURN {
-            sqlx::query("INSERT INTO events (body) VALUES (?1)")
-                .bind(line(count))
-                .execute(&mut connection)
-                .await?;
+            plain_service::insert(&mut connection, line(count)).await?;
             count += 1;
         }
         anyhow::Ok(count as f64 / started.elapsed().as_secs_f64())

@@ -16,6 +16,7 @@ mod loops;
 mod measure;
 mod ours;
 mod output;
+mod plain_service;
 mod report;
 mod resuming;
 mod serve;
@@ -126,6 +127,9 @@ enum Subject {
     /// The database with a commit per event
     #[command(hide = true)]
     CommitEach { database: PathBuf, result: PathBuf },
+    /// The service that commits each event before it answers
+    #[command(hide = true)]
+    AcknowledgeEach { socket: PathBuf, database: PathBuf },
     /// The journal whose waits for the disk are counted
     #[command(hide = true)]
     Commit { folder: PathBuf },
@@ -153,6 +157,9 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::Stay { level, notes } => done(stopping::stay(level, &notes))?,
         Subject::Report { reporters, result } => done(journal::report(reporters, &result))?,
         Subject::CommitEach { database, result } => done(journal::commit_each(&database, &result))?,
+        Subject::AcknowledgeEach { socket, database } => {
+            done(plain_service::serve(&socket, &database))?
+        }
         Subject::Commit { folder } => done(journal::commit(&folder))?,
     };
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })

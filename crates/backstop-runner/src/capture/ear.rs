@@ -59,6 +59,8 @@ pub(super) struct Ear {
     unknown: usize,
     /// The standard error's last line, as far as it has come.
     error_line: Vec<u8>,
+    /// Anything came there.
+    has_errors: bool,
 }
 
 enum Reader {
@@ -126,6 +128,7 @@ impl Ear {
             at_line_start: true,
             unknown: 0,
             error_line: Vec::new(),
+            has_errors: false,
         })
     }
 
@@ -142,6 +145,12 @@ impl Ear {
     /// Whose output it is, as far as is known.
     pub fn agent(&self) -> Option<Agent> {
         self.adapter.agent()
+    }
+
+    /// Whether how the command exits tells more than what it said: agents have a last word, and who
+    /// said something on its standard error may have said why it fails.
+    pub fn needs_exit(&self) -> bool {
+        self.agent().is_some() || self.has_errors
     }
 
     /// Whether there is nothing to be understood: some program.
@@ -207,6 +216,7 @@ impl Ear {
 
     /// Hears bytes of the standard error, which are shown as they are.
     pub fn listen_to_errors(&mut self, bytes: &[u8], hear: &mut dyn FnMut(Heard<'_>)) {
+        self.has_errors = true;
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LONGEST_ERROR_LINE.saturating_sub(self.error_line.len());
             self.error_line.extend_from_slice(&part[..part.len().min(room)]);

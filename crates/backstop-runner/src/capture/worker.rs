@@ -115,7 +115,7 @@ impl Worker {
                 }
             }
             // Nothing more can come, so nobody need ask first: the end of most programs.
-            let needs_exit = self.ear.as_ref().is_some_and(|ear| ear.agent().is_some());
+            let needs_exit = self.ear.as_ref().is_some_and(Ear::needs_exit);
             if !needs_exit && self.streams.iter().all(|stream| stream.pipe.is_none()) {
                 self.finish(None);
             }

@@ -1,6 +1,9 @@
 //! What a run must not write down: the values of variables that hold secrets, and what looks like
 //! one.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use backstop_core::event::{Event, EventKind, Note, Noted};
 use backstop_core::policy::Policy;
 use backstop_core::redact::{Redactor, is_secret_name};
@@ -8,24 +11,44 @@ use backstop_core::redact::{Redactor, is_secret_name};
 /// What this process's variables and a policy say.
 pub fn redactor(policy: &Policy) -> Redactor {
     let settings = policy.settings.secrets.as_ref();
-    let named = |name: &str| {
-        let mut names = settings.iter().flat_map(|set| &set.env).flat_map(|names| &names.0);
-        is_secret_name(name) || names.any(|known| known.0 == name)
-    };
+    let names = settings.iter().flat_map(|set| &set.env).flat_map(|names| &names.0);
+    let names: Vec<&str> = names.map(|name| name.0.as_str()).collect();
+    let patterns = settings.iter().flat_map(|set| &set.patterns).flat_map(|list| &list.0);
+    let patterns: Vec<&str> = patterns.map(|pattern| pattern.0.as_str()).collect();
+    with(&names, &patterns)
+}
+
+/// What this process's variables say alone.
+pub fn of_environment() -> Redactor {
+    with(&[], &[])
+}
+
+fn with(names: &[&str], patterns: &[&str]) -> Redactor {
+    let named = |name: &str| is_secret_name(name) || names.contains(&name);
     let values: Vec<String> = std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(named))
         .filter_map(|(_, value)| value.into_string().ok())
         .collect();
-    let patterns = settings.iter().flat_map(|set| &set.patterns).flat_map(|list| &list.0);
-    Redactor::new(values.iter().map(String::as_str), patterns.map(|pattern| pattern.0.as_str()))
+    Redactor::new(values.iter().map(String::as_str), patterns.iter().copied())
+}
+
+/// The words of a command, as they may be shown.
+pub fn words(redactor: &Redactor, words: impl IntoIterator<Item = String>) -> Vec<String> {
+    words.into_iter().map(|word| redactor.text(&word).into_owned()).collect()
+}
+
+/// Labels, as they may be written down.
+pub fn labels(redactor: &Redactor, labels: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let clean = |text: String| redactor.text(&text).into_owned();
+    labels.into_iter().map(|(key, value)| (clean(key), clean(value))).collect()
 }
 
 /// An event without secrets, with its line for the journal.
 pub fn clean(redactor: &Redactor, event: Event) -> (Event, String) {
     let body = event.to_json();
     let cleaned = match redactor.text(&body) {
-        std::borrow::Cow::Borrowed(_) => return (event, body),
-        std::borrow::Cow::Owned(cleaned) => cleaned,
+        Cow::Borrowed(_) => return (event, body),
+        Cow::Owned(cleaned) => cleaned,
     };
     // What is put in place of a secret is a text inside a text, so the line is still an event. If
     // ever it were not, that something happened is kept, and not what.

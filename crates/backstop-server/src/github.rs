@@ -18,6 +18,8 @@ pub use guarded::{
     GuardedAnswer, JobOutcome, Mode, Outcome, RerunError, RerunRequest, rerun, rerun_route,
 };
 pub use signature::WebhookSecret;
+pub(crate) use guarded::hold_for_store;
+pub(crate) use webhook::LARGEST_DELIVERY;
 pub use webhook::receive;
 
 /// What a service knows GitHub by.

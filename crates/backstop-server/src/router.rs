@@ -228,7 +228,7 @@ fn of_records() -> Vec<Route> {
             .query("owner", "Only of repositories of this owner.", text(200))
             .query("repo", "Only of this repository.", text(200))
             .query("pr_number", "Only of this pull request.", whole())
-            .query("request_id", "Only of this request.", text(200))
+            .query("request_id", "Only of this request.", text(256))
             .query("decision", "Only `CONTINUE`, `HOLD` or `KILL`.", text(50))
             .query("reason_code", "Only for this reason.", text(200))
             .query("run", "Only of this run, by its whole name.", schemas::run_id())

@@ -132,7 +132,7 @@ async fn fill(store: &Arc<dyn Store>) {
         at: sample::TIME,
     };
     store.signal_put(&signal).await.unwrap();
-    store.delivery_take("d", sample::TIME).await.unwrap();
+    store.delivery_take("d", "service", sample::TIME).await.unwrap();
     let order = HaltOrder { number: 0, labels: BTreeMap::new(), why: None, by, at: sample::TIME };
     store.halt_order(&order).await.unwrap();
     store.halt_release(None, "bob", sample::TIME).await.unwrap();

@@ -12,6 +12,7 @@ use backstop_core::policy::{Policy, Preset};
 use backstop_core::state::RunStatus;
 use backstop_runner::launch::Launch;
 use backstop_runner::resolve::{ResolveError, resolve};
+use backstop_runner::secrets;
 use backstop_runner::unsupervised::{self, PinnedPolicy, UnsupervisedError};
 use backstop_runner::view::{self, Inside, Listed, Origin, Seen};
 use backstop_store::{Home, PolicyScope, Run, RunFilter, Store};
@@ -161,7 +162,8 @@ pub(crate) async fn begin(
         }
         (Some(document), None) => {
             let text = Value::Object(document).to_string();
-            (policies::read(text.as_bytes(), JSON, &caller)?, "the API".to_owned())
+            let read = policies::read(&service, text.as_bytes(), JSON, &caller).await?;
+            (read, "the API".to_owned())
         }
         (None, Some(hash)) => {
             let found = service.policies.by_hash(&hash.0).await.map_err(blocked)?;
@@ -174,10 +176,13 @@ pub(crate) async fn begin(
     };
     let policy_hash = policy.hash();
     let pinned = PinnedPolicy { policy, text: None, name, put_by: caller.name().to_owned() };
+    let redactor = secrets::redactor(&pinned.policy);
     let launch = Launch {
-        command: begin.command.into_iter().map(|word| word.0).collect(),
-        cwd: service.home.root().to_owned(),
-        labels,
+        // Nobody starts these words again, so they need not be kept as they are.
+        command: secrets::words(&redactor, begin.command.into_iter().map(|word| word.0)),
+        // Whoever reports is somewhere else, and where is not known here.
+        cwd: "/".into(),
+        labels: secrets::labels(&redactor, labels),
         total_units: begin.total_units,
         ..Launch::default()
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use backstop_core::event::{Event, EventKind, Note, Noted};
 use backstop_core::policy::Policy;
-use backstop_core::redact::{Redactor, is_secret_name};
+use backstop_core::redact::{REDACTED, Redactor, is_secret_name};
 
 /// What this process's variables and a policy say.
 pub fn redactor(policy: &Policy) -> Redactor {
@@ -32,9 +32,25 @@ fn with(names: &[&str], patterns: &[&str]) -> Redactor {
     Redactor::new(values.iter().map(String::as_str), patterns.iter().copied())
 }
 
-/// The words of a command, as they may be shown.
+/// The words of a command, as they may be shown: also without what a flag or a variable that is
+/// called like a secret is set to.
 pub fn words(redactor: &Redactor, words: impl IntoIterator<Item = String>) -> Vec<String> {
-    words.into_iter().map(|word| redactor.text(&word).into_owned()).collect()
+    let mut is_told = false;
+    let shown = |word: String| {
+        if std::mem::take(&mut is_told) && !word.starts_with('-') {
+            return REDACTED.to_owned();
+        }
+        let (name, value) = word.split_once('=').map_or((&*word, None), |(n, v)| (n, Some(v)));
+        let called = name.trim_start_matches('-').replace('-', "_");
+        match value {
+            Some(_) if is_secret_name(&called) => format!("{name}={REDACTED}"),
+            _ => {
+                is_told = value.is_none() && word.starts_with('-') && is_secret_name(&called);
+                redactor.text(&word).into_owned()
+            }
+        }
+    };
+    words.into_iter().map(shown).collect()
 }
 
 /// Labels, as they may be written down.
@@ -59,4 +75,27 @@ pub fn clean(redactor: &Redactor, event: Event) -> (Event, String) {
     });
     let body = event.to_json();
     (event, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_without_what_its_flags_keep_secret() {
+        let shown = |line: &str| {
+            let redactor = Redactor::new(["canary-7f3d91aa"], []);
+            words(&redactor, line.split(' ').map(str::to_owned)).join(" ")
+        };
+        for (line, expected) in [
+            ("deploy --api-key abc now", "deploy --api-key [redacted] now"),
+            ("deploy --deploy-token=abc now", "deploy --deploy-token=[redacted] now"),
+            ("env DB_PASSWORD=abc=d ./x", "env DB_PASSWORD=[redacted] ./x"),
+            ("deploy --password --force x", "deploy --password --force x"),
+            ("claude --max-tokens 5 token", "claude --max-tokens 5 token"),
+            ("echo canary-7f3d91aa", "echo [redacted]"),
+        ] {
+            assert_eq!(shown(line), expected);
+        }
+    }
 }

@@ -150,12 +150,13 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Bod
     if announced > most {
         return Err(too_large());
     }
-    let _permit = match is_large {
-        true => Some(service.large_bodies.try_acquire().map_err(|_| {
-            Problem::busy("too many large bodies are being read; send it again")
-        })?),
-        false => None,
-    };
+    let _permit =
+        match is_large {
+            true => Some(service.large_bodies.try_acquire().map_err(|_| {
+                Problem::busy("too many large bodies are being read; send it again")
+            })?),
+            false => None,
+        };
     match within(limits.body_time, Limited::new(body, most).collect()).await {
         Ok(Ok(whole)) => Ok(Body::from(whole.to_bytes())),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),

@@ -258,7 +258,6 @@ impl Route {
     pub(crate) fn verb(&self) -> &'static str {
         ["GET", "POST", "PUT", "DELETE"].into_iter().find(|name| self.method == *name).unwrap_or("")
     }
-
 }
 
 impl fmt::Debug for Route {

@@ -228,7 +228,8 @@ async fn answer(
         Some(traces) => {
             let begun = traces.begin(request.headers(), wall_time().as_nanos());
             let method = request.method().clone();
-            let (response, learnt) = traces::learning(worked_on(&mut app, request, ends, started)).await;
+            let (response, learnt) =
+                traces::learning(worked_on(&mut app, request, ends, started)).await;
             if let Some(begun) = begun {
                 let (id, status) = (request_id.to_str().unwrap_or_default(), response.status());
                 traces.end(begun, learnt, &method, id, status.as_u16(), started.elapsed());

@@ -168,12 +168,7 @@ pub(crate) async fn read(
 }
 
 /// The row of the audit about a policy that was refused.
-fn refusal(
-    service: &Service,
-    caller: &Caller,
-    policy: &Policy,
-    problem: &Problem,
-) -> NewAuditRow {
+fn refusal(service: &Service, caller: &Caller, policy: &Policy, problem: &Problem) -> NewAuditRow {
     NewAuditRow {
         request_id: rerun::new_request_id(),
         decision: "REFUSED".to_owned(),

@@ -66,7 +66,10 @@ pub(super) async fn once(
         service.store.delivery_forget(key).await?;
         return Err(error.into());
     }
-    service.store.delivery_done(key).await?;
+    // It is given, whether or not that can be noted.
+    if let Err(error) = service.store.delivery_done(key).await {
+        tracing::error!(%error, key, "an order to GitHub can't be noted as given");
+    }
     Ok(true)
 }
 

@@ -216,9 +216,7 @@ pub async fn rerun_route(
     response
 }
 
-fn responded(
-    result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError>,
-) -> Response {
+fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError>) -> Response {
     let problem = match result {
         Ok(Ok(Some(answer))) => return Json(answer).into_response(),
         Ok(Ok(None)) => Problem::new(

@@ -87,7 +87,10 @@ async fn delivered(
         }
         Ok(Delivery::UnderWay) => {
             let why = "it is being worked on; should that break off, it can be sent again";
-            return Ok(answered(StatusCode::ACCEPTED, json!({ "status": "under_way", "why": why })));
+            return Ok(answered(
+                StatusCode::ACCEPTED,
+                json!({ "status": "under_way", "why": why }),
+            ));
         }
         Err(error) => {
             tracing::error!(%error, "a delivery can't be taken");

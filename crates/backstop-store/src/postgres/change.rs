@@ -120,7 +120,10 @@ enum Session {
 /// nothing is listened to before the session has told that it was begun by us, which it knows by a
 /// parameter that came with the connection. A pooler drops that, refuses it, or keeps such a session
 /// for us alone.
-async fn hear(client: &Client, heard: &broadcast::Sender<Arc<str>>) -> Result<Session, sqlx::Error> {
+async fn hear(
+    client: &Client,
+    heard: &broadcast::Sender<Arc<str>>,
+) -> Result<Session, sqlx::Error> {
     let mark = unique::name();
     let pool = PgPoolOptions::new()
         .max_connections(1)

@@ -100,12 +100,8 @@ pub async fn take_delivery(
     by: &str,
     at: Timestamp,
 ) -> Result<Delivery, StoreError> {
-    let values = [
-        delivery.into(),
-        at.as_nanos().into(),
-        by.into(),
-        at.minus(LEFT_ALONE).as_nanos().into(),
-    ];
+    let values =
+        [delivery.into(), at.as_nanos().into(), by.into(), at.minus(LEFT_ALONE).as_nanos().into()];
     let insert = sql(
         // An update that changes nothing, so that it is answered how it stands.
         "INSERT INTO deliveries AS known (id, at, taken_by) VALUES ($1, $2, $3) \

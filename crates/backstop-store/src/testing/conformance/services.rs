@@ -150,9 +150,7 @@ pub async fn a_delivery_that_was_left_unfinished_is_taken_anew(
     open: impl AsyncFn() -> Arc<dyn Store>,
 ) {
     let (store, other) = (open().await, open().await);
-    let take = async |by: &str, second| {
-        other.delivery_take("d1", by, after(second)).await.unwrap()
-    };
+    let take = async |by: &str, second| other.delivery_take("d1", by, after(second)).await.unwrap();
     store.service_attend("one", Duration::from_secs(3600)).await.unwrap();
     assert_eq!(take("one", 1).await, Delivery::Taken);
     assert_eq!(take("two", 99).await, Delivery::UnderWay, "it is heard of");

@@ -70,7 +70,8 @@ pub fn advice(error: &ureq::Error) -> Option<&'static str> {
     };
     let rustls::Error::InvalidCertificate(why) = fault else { return None };
     Some(match why {
-        CertificateError::UnknownIssuer => {
+        // Another authority of the same name has signed otherwise.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "who issued its certificate is not trusted here; name the issuer's certificate (PEM) by \
              SSL_CERT_FILE, or a directory of such files by SSL_CERT_DIR"
         }

@@ -84,7 +84,7 @@ fn a_run_is_seen_and_stopped_from_another_machine() {
 #[test]
 fn runs_are_operated_through_a_pooler() {
     let Some(fleet) = Fleet::pooled() else { return };
-    for _ in 0..3 {
+    for _ in 0..2 {
         let runs: Vec<_> =
             (0..2).map(|_| fleet.first.start(["run", "--", "sleep", "60"])).collect();
         let running = || {

@@ -395,7 +395,8 @@ fn an_order_and_a_policy_count_for_the_very_next_question() {
     };
     let (strict, mild) = (store(1), store(3));
     let scope = "/v1/policies/active/repo:acme%2Fshop";
-    let put = |policy: &str| assert_eq!(server.ask("PUT", scope, &[JSON], policy).status, 200);
+    let json_type = [("content-type", "application/json")];
+    let put = |policy: &str| assert_eq!(server.ask("PUT", scope, &json_type, policy).status, 200);
     for _ in 0..5 {
         assert_eq!(ask(0), "CONTINUE");
         assert_eq!(server.post("/v1/halt", "{}").status, 201);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use crate::elsewhere::Elsewhere;
 use crate::support::looping::Loop;
@@ -12,6 +12,8 @@ fn certificates(test: &Loop, names: &[&str]) -> [String; 4] {
     let key = KeyPair::generate().expect("a key");
     let mut issuer = CertificateParams::new(Vec::new()).expect("no names");
     issuer.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let place = test.work().display().to_string();
+    issuer.distinguished_name.push(DnType::CommonName, place);
     let issuer = CertifiedIssuer::self_signed(issuer, key).expect("an issuer");
     let own = KeyPair::generate().expect("a key");
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

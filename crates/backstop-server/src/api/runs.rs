@@ -55,7 +55,7 @@ pub(crate) async fn list(
     });
     let filter = RunFilter {
         prefix: prefix.transpose()?,
-        cwd: query.one("cwd")?,
+        cwd: query.text("cwd", LONGEST_PATH)?,
         statuses: statuses(&mut query)?,
         labels: labels(&mut query)?,
         before: before.transpose()?,
@@ -252,7 +252,13 @@ fn statuses(query: &mut Query) -> Result<Vec<RunStatus>, Problem> {
 pub(crate) fn labels(query: &mut Query) -> Result<BTreeMap<String, String>, Problem> {
     let named = query.all("label").into_iter();
     let read = |text: String| match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some((key, value)) if !key.is_empty() && text.chars().count() <= LONGEST_LABEL => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        Some((key, _)) if !key.is_empty() => {
+            let detail = format!("a label can have {LONGEST_LABEL} characters at most");
+            Err(Problem::invalid("label", detail))
+        }
         _ => Err(Problem::invalid("label", format!("write `label=KEY=VALUE`, not `{text}`"))),
     };
     named.map(read).collect()
@@ -265,4 +271,7 @@ pub(crate) const ORIGIN: &str = "origin";
 pub(crate) const INSIDE: &str = "inside";
 const USUAL: u32 = 50;
 pub(crate) const MOST: u32 = 500;
+pub(crate) const LONGEST_PATH: usize = 4_096;
+/// The key, the sign between and the value.
+pub(crate) const LONGEST_LABEL: usize = 1_001;
 const MOST_UNITS: u64 = (1 << 53) - 1;

@@ -180,9 +180,9 @@ fn text(name: &str, given: &str) -> Result<String, String> {
     if given.contains('\0') {
         return Err(format!("{name} has a NUL character in it"));
     }
-    match given.len() <= LONGEST_TEXT {
+    match given.chars().count() <= LONGEST_TEXT {
         true => Ok(given.to_owned()),
-        false => Err(format!("{name} is longer than {LONGEST_TEXT} bytes")),
+        false => Err(format!("{name} is longer than {LONGEST_TEXT} characters")),
     }
 }
 

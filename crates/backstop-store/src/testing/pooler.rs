@@ -118,10 +118,11 @@ fn program() -> Option<PathBuf> {
     places.map(|place| place.join("pgbouncer")).find(|path| path.exists())
 }
 
+/// Its versions differ in which signal they obey at once; this one all of them do.
 const WATCH: &str = r#"
     "$@" < /dev/null &
     cat > /dev/null
-    kill -QUIT "$!" 2> /dev/null
+    kill -KILL "$!" 2> /dev/null
     wait
 "#;
 

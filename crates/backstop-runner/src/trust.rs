@@ -41,7 +41,7 @@ fn refuse_unreadable() -> Result<(), NobodyTrusted> {
         return refuse(FILE, Path::new(&file), error);
     }
     let directories = named(DIRECTORY).unwrap_or_default();
-    for directory in std::env::split_paths(&directories) {
+    for directory in std::env::split_paths(&directories).filter(|one| *one != Path::new("")) {
         if let Err(error) = std::fs::read_dir(&directory) {
             return refuse(DIRECTORY, &directory, error);
         }

@@ -88,7 +88,7 @@ fn runs_are_operated_through_a_pooler() {
         let runs: Vec<_> =
             (0..2).map(|_| fleet.first.start(["run", "--", "sleep", "60"])).collect();
         let running = || {
-            let listed = fleet.second.run(["ls", "--all", "--json"]).exits(0).stdout;
+            let listed = fleet.second.run(["ls", "--all", "--json"]).stdout;
             let lines = listed.lines().filter(|line| line.contains("\"running\""));
             let id = |line: &str| -> String {
                 let object: serde_json::Value = serde_json::from_str(line).expect("an object");

@@ -100,7 +100,6 @@ fn runs_are_operated_through_a_pooler() {
         for run in running() {
             fleet.second.run(["raise", &run, "iterations=200"]).exits(0);
             fleet.second.run(["pause", &run]).exits(0);
-            fleet.second.run(["release", &run]).exits(0);
             fleet.second.run(["stop", &run, "--now"]).exits(0);
         }
         for run in runs {

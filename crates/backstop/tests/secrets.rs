@@ -68,7 +68,7 @@ fn arguments_and_labels_are_shown_and_told_without_secrets() {
         assert!(!shown.contains(CANARY) && !shown.contains("k3y-of"), "{looked:?}: {shown}");
     }
     // The same words are started again.
-    std::fs::remove_file(test.work().join("got")).expect("it was written");
+    fs::remove_file(test.work().join("got")).expect("it was written");
     test.run(["resume", "--raise", "iterations=2"]).exits(125);
     assert_eq!(test.read("got").trim(), CANARY);
     let why = format!("it printed {CANARY}");

@@ -100,6 +100,10 @@ fn has_server() -> bool {
     programs.any(|program| program.exists()) || runs("initdb")
 }
 
+fn has_pooler() -> bool {
+    Path::new("/usr/sbin/pgbouncer").exists() || runs("pgbouncer")
+}
+
 const GIB: u64 = 1 << 30;
 /// What checks, tests and documentation leave in `target`, and room for what the tests write.
 const WHOLE_BUILD: u64 = 14 * GIB;
@@ -118,6 +122,7 @@ const TOOLS: &[Tool] = &[
 const PACKAGES: &[Package] = &[
     Package { what: "Chromium to render reports with", name: "chromium", is_here: has_browser },
     Package { what: "PostgreSQL to keep runs in", name: "postgresql", is_here: has_server },
+    Package { what: "a pooler before it", name: "pgbouncer", is_here: has_pooler },
 ];
 
 /// The names that the test looks for.

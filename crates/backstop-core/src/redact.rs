@@ -153,7 +153,8 @@ fn known_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the table is tested")
 }
 
-const REDACTED: &[u8] = b"[redacted]";
+/// What stands where a secret was.
+pub const REDACTED: &str = "[redacted]";
 /// Shorter ones are words.
 const SHORTEST: usize = 8;
 const LONGEST_PATTERN: usize = 1_000;

@@ -72,12 +72,16 @@ impl Supervisor {
         let stored = pinned.stored(now);
         let engine = journalled::engine(pinned.policy, Facts::default());
         let state = RunState::going_on(run, RunStatus::Running, &engine);
+        let redactor = secrets::redactor(engine.policy());
+        let mut launch = launch;
+        launch.labels = secrets::labels(&redactor, launch.labels);
         let record = Run {
             id: run,
             created_at: now,
             updated_at: now,
             cwd: launch.cwd.to_string_lossy().into_owned(),
-            command: launch.command.clone(),
+            // What is shown; what is started again is in the launch.
+            command: secrets::words(&redactor, launch.command.clone()),
             labels: launch.labels.clone(),
             policy_hash: stored.hash.clone(),
             status: RunStatus::Running,

@@ -29,6 +29,7 @@ mod owned;
 pub mod process;
 pub mod signalling;
 pub mod sweep;
+pub mod withheld;
 
 pub use child::{Child, Exit};
 pub use sweep::{Leftover, Swept};
@@ -115,7 +116,7 @@ pub struct Tree {
     owned: Arc<Owned>,
     /// What is started by it stands beside the run's own work: ending that does not end it.
     is_aside: bool,
-    /// Variables that nothing is told that is started by it.
+    /// Variables that nothing is told that is started by it, beside those that nothing ever is.
     withheld: Vec<OsString>,
 }
 
@@ -212,6 +213,9 @@ impl Tree {
             .process_group(0)
             .env(RUN_VARIABLE, self.run.as_str())
             .env(SUPERVISOR_VARIABLE, supervisor);
+        for variable in withheld::always() {
+            command.env_remove(variable);
+        }
         for variable in &self.withheld {
             command.env_remove(variable);
         }

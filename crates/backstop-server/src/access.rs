@@ -86,7 +86,14 @@ impl Access {
 
     /// Finds out who asks.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
-        let Some(value) = headers.get(header::AUTHORIZATION) else {
+        let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        let first = given.next();
+        if given.next().is_some() {
+            // Whom it comes from must not depend on which of them somebody reads.
+            let detail = "there are several `Authorization` headers";
+            return Err(Denied::Refused(Problem::unreadable(detail)));
+        }
+        let Some(value) = first else {
             if self.is_loopback && !self.needs_tokens().await? {
                 return Ok(Caller { token: None });
             }

@@ -3,6 +3,8 @@
 //! A page in a browser can make it send requests to this machine. It can't choose the name under
 //! which the request says it came (`Host`), nor hide whose page it was (`Origin`).
 
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 
 use crate::options::ServeOptions;
@@ -13,6 +15,8 @@ use crate::problem::Problem;
 pub(crate) struct Gate {
     hosts: Vec<String>,
     origins: Vec<String>,
+    /// It listens at every address of this machine, so that it can be reached by each of them.
+    is_everywhere: bool,
 }
 
 impl Gate {
@@ -25,13 +29,22 @@ impl Gate {
         hosts.extend(options.allowed_hosts.iter().map(|host| name_of(host).to_lowercase()));
         let origins = options.allowed_origins.iter();
         let origins = origins.map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
-        Self { hosts, origins }
+        let is_everywhere = options.address.ip().is_unspecified();
+        Self { hosts, origins, is_everywhere }
     }
 
-    /// Refuses what no client of ours sends.
-    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Problem> {
+    /// Refuses what no client of ours sends. `local` is the address that the connection came to.
+    pub(crate) fn check<B>(
+        &self,
+        request: &Request<B>,
+        local: Option<IpAddr>,
+    ) -> Result<(), Problem> {
         let headers = request.headers();
-        let host = self.check_host(request)?;
+        let host = match OPEN_TO_ALL.contains(&request.uri().path()) {
+            // Whoever watches it may call it as they like, and learns nothing but that it is there.
+            true => single(headers, header::HOST.as_str(), "Host")?.unwrap_or_default(),
+            false => self.check_host(request, local)?,
+        };
         let known_origin = match single(headers, header::ORIGIN.as_str(), "Origin")? {
             None => false,
             Some(origin) if self.is_ours(origin, host) => true,
@@ -58,13 +71,17 @@ impl Gate {
         Ok(())
     }
 
-    fn check_host<'a, B>(&self, request: &'a Request<B>) -> Result<&'a str, Problem> {
+    fn check_host<'a, B>(
+        &self,
+        request: &'a Request<B>,
+        local: Option<IpAddr>,
+    ) -> Result<&'a str, Problem> {
         let host = single(request.headers(), header::HOST.as_str(), "Host")?
             .ok_or_else(|| Problem::unreadable("the `Host` header is missing"))?;
         // A whole URL in the first line stands above the header.
         let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
         for name in [Some(host), authority].into_iter().flatten() {
-            if !self.knows(name_of(name)) {
+            if !self.knows(name_of(name), local) {
                 return Err(Problem::new(
                     StatusCode::MISDIRECTED_REQUEST,
                     "UNKNOWN_HOST",
@@ -76,8 +93,14 @@ impl Gate {
         Ok(host)
     }
 
-    fn knows(&self, name: &str) -> bool {
+    fn knows(&self, name: &str, local: Option<IpAddr>) -> bool {
+        // No page can make a browser call a name an address, so an address of this machine is good.
+        let is_local = || {
+            let named = name.parse::<IpAddr>().ok().map(|address| address.to_canonical());
+            named.is_some() && named == local.map(|address| address.to_canonical())
+        };
         self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+            || self.is_everywhere && is_local()
     }
 
     fn is_ours(&self, origin: &str, host: &str) -> bool {
@@ -116,6 +139,9 @@ fn name_of(host: &str) -> &str {
     }
 }
 
+/// What tells whoever asks whether the service is there.
+const OPEN_TO_ALL: [&str; 2] = ["/healthz", "/readyz"];
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -132,7 +158,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let checked = Gate::new(&options).check(&request.body(()).unwrap());
+        let checked = Gate::new(&options).check(&request.body(()).unwrap(), None);
         checked.map_or_else(|problem| problem.status().as_u16(), |()| 200)
     }
 
@@ -180,8 +206,39 @@ mod tests {
         assert_eq!(check("GET", &[]), 400);
         assert_eq!(check("GET", &[("host", "localhost"), ("host", "evil.example")]), 400);
         let absolute = Request::builder().uri("http://evil.example/").header("host", "localhost");
-        let refused = Gate::new(&ServeOptions::default()).check(&absolute.body(()).unwrap());
+        let refused = Gate::new(&ServeOptions::default()).check(&absolute.body(()).unwrap(), None);
         assert_eq!(refused.unwrap_err().status().as_u16(), 421);
+    }
+
+    #[rstest]
+    #[case("[::]:7878", "192.0.2.7:7878", "::ffff:192.0.2.7", 200)]
+    #[case("0.0.0.0:7878", "192.0.2.7", "192.0.2.7", 200)]
+    #[case("[::]:7878", "[2001:db8::7]:7878", "2001:db8::7", 200)]
+    #[case("[::]:7878", "192.0.2.8:7878", "192.0.2.7", 421)]
+    #[case("[::]:7878", "evil.example", "192.0.2.7", 421)]
+    #[case("192.0.2.9:7878", "192.0.2.7", "192.0.2.7", 421)]
+    fn who_listens_everywhere_is_known_by_the_address_that_was_called(
+        #[case] listens: &str,
+        #[case] host: &str,
+        #[case] local: &str,
+        #[case] status: u16,
+    ) {
+        let gate = Gate::new(&ServeOptions::new(listens.parse().unwrap()));
+        let request = Request::builder().uri("/v1/runs").header("host", host).body(()).unwrap();
+        let checked = gate.check(&request, Some(local.parse().unwrap()));
+        assert_eq!(checked.map_or_else(|problem| problem.status().as_u16(), |()| 200), status);
+    }
+
+    #[test]
+    fn who_watches_may_call_it_as_they_like() {
+        let gate = Gate::new(&ServeOptions::default());
+        for path in ["/healthz", "/readyz"] {
+            let request = Request::builder().uri(path).header("host", "any.example");
+            assert!(gate.check(&request.body(()).unwrap(), None).is_ok(), "{path}");
+            let page = Request::builder().uri(path).header("host", "any.example");
+            let page = page.header("origin", "https://evil.example").body(()).unwrap();
+            assert_eq!(gate.check(&page, None).unwrap_err().status().as_u16(), 403, "{path}");
+        }
     }
 
     #[test]

@@ -14,10 +14,12 @@ mod webhook;
 
 pub use api::{Job, WorkflowRun};
 pub use client::{Client, ClientError, Pace};
+pub(crate) use guarded::hold_for_store;
 pub use guarded::{
     GuardedAnswer, JobOutcome, Mode, Outcome, RerunError, RerunRequest, rerun, rerun_route,
 };
 pub use signature::WebhookSecret;
+pub(crate) use webhook::LARGEST_DELIVERY;
 pub use webhook::receive;
 
 /// What a service knows GitHub by.

@@ -80,7 +80,10 @@ async fn admit(
     let Ok(_permit) = service.requests.try_acquire() else {
         return Err(Problem::busy("too many requests are being worked on; ask again"));
     };
-    let body = if route.takes_body() { whole(service, body).await? } else { body };
+    let body = match &route.body {
+        Some(taken) => whole(service, body, taken.most_bytes).await?,
+        None => body,
+    };
     let request = Request::from_parts(parts, body);
     match within(service.limits.request_time, unless_it_panics(next.run(request))).await {
         Ok(Ok(response)) => Ok(response),
@@ -132,21 +135,29 @@ pub(crate) fn count(
     token.or_else(address).map_or(Ok(()), |asker| service.rates.count(asker))
 }
 
-/// Reads the body, so that handlers have it at once and need not know what it may be like.
-async fn whole(service: &Service, body: Body) -> Result<Body, Problem> {
+/// Reads the body, so that handlers have it at once and need not know what it may be like. A route
+/// may take more than is usual, from a few at a time that say so before.
+async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Body, Problem> {
     let limits = &service.limits;
-    let too_large = || {
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "TOO_LARGE",
-            format!("the body is larger than {} bytes", limits.body_bytes),
-        )
-    };
     let announced = axum::body::HttpBody::size_hint(&body).lower();
-    if usize::try_from(announced).map_or(true, |length| length > limits.body_bytes) {
+    let announced = usize::try_from(announced).unwrap_or(usize::MAX);
+    let is_large = most.is_some() && announced > limits.body_bytes;
+    let most = most.filter(|_| is_large).unwrap_or(limits.body_bytes);
+    let too_large = || {
+        let detail = format!("the body is larger than {most} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", detail)
+    };
+    if announced > most {
         return Err(too_large());
     }
-    match within(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await {
+    let _permit =
+        match is_large {
+            true => Some(service.large_bodies.try_acquire().map_err(|_| {
+                Problem::busy("too many large bodies are being read; send it again")
+            })?),
+            false => None,
+        };
+    match within(limits.body_time, Limited::new(body, most).collect()).await {
         Ok(Ok(whole)) => Ok(Body::from(whole.to_bytes())),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),

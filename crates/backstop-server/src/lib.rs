@@ -29,6 +29,7 @@ mod tls;
 mod traces;
 mod upkeep;
 mod words;
+mod work;
 
 pub use access::Caller;
 pub use metrics::Metrics;

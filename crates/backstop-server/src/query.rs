@@ -47,6 +47,18 @@ impl Query {
         }
     }
 
+    /// The same as a text that is as long as the document says.
+    pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, Problem> {
+        let text = self.one(name)?;
+        match text.as_deref().map(|text| text.chars().count()) {
+            Some(length) if !(1..=most).contains(&length) => {
+                let detail = format!("`{name}` must have from 1 to {most} characters");
+                Err(Problem::invalid(name, detail))
+            }
+            _ => Ok(text),
+        }
+    }
+
     /// The same, read as something.
     pub(crate) fn parsed<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, Problem>
     where

@@ -38,7 +38,7 @@ impl Readiness {
 /// Writes something that leaves nothing behind: a delivery that nobody sends, taken and forgotten.
 /// If it was left behind all the same, forgetting it is what writes.
 async fn write(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
-    store.delivery_take(NOBODYS_DELIVERY, now).await?;
+    store.delivery_take(NOBODYS_DELIVERY, NOBODYS_DELIVERY, now).await?;
     store.delivery_forget(NOBODYS_DELIVERY).await
 }
 

@@ -61,6 +61,8 @@ pub struct TakenBody {
     pub types: &'static [&'static str],
     pub schema: MakeSchema,
     pub required: bool,
+    /// More than other bodies may have, if it is announced.
+    pub most_bytes: Option<usize>,
 }
 
 /// What a route answers.
@@ -193,9 +195,17 @@ impl Route {
         required: bool,
     ) -> Self {
         let schema: MakeSchema = SchemaGenerator::subschema_for::<T>;
-        self.body = Some(TakenBody { types, schema, required });
+        self.body = Some(TakenBody { types, schema, required, most_bytes: None });
         self.refuses(408, "The body took too long to arrive.")
             .refuses(413, "The body is too large.")
+    }
+
+    #[must_use]
+    pub fn takes_up_to(mut self, bytes: usize) -> Self {
+        if let Some(body) = &mut self.body {
+            body.most_bytes = Some(bytes);
+        }
+        self
     }
 
     #[must_use]
@@ -247,10 +257,6 @@ impl Route {
     /// The method's name.
     pub(crate) fn verb(&self) -> &'static str {
         ["GET", "POST", "PUT", "DELETE"].into_iter().find(|name| self.method == *name).unwrap_or("")
-    }
-
-    pub(crate) fn takes_body(&self) -> bool {
-        self.body.is_some()
     }
 }
 

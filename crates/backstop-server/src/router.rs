@@ -71,7 +71,7 @@ fn of_runs() -> Vec<Route> {
             .says("Runs, the newest first.")
             .queries("status", "Only those with one of these.", &schemas::statuses())
             .queries("label", "Only those with all of these: `KEY=VALUE`.", &schemas::label())
-            .query("cwd", "Only those of this directory.", text(4_096))
+            .query("cwd", "Only those of this directory.", text(runs::LONGEST_PATH))
             .query("prefix", "Only those whose names begin like this.", schemas::run_prefix())
             .query("include", "Also where each comes from.", json!({ "enum": [runs::ORIGIN] }))
             .pages(runs::MOST)
@@ -225,12 +225,12 @@ fn of_records() -> Vec<Route> {
     vec![
         Route::new(Method::GET, "/v1/audit", "listAudit", READ, || get(audit::list))
             .says("The audit of decisions.")
-            .query("owner", "Only of repositories of this owner.", text(200))
-            .query("repo", "Only of this repository.", text(200))
+            .query("owner", "Only of repositories of this owner.", text(audit::LONGEST_NAME))
+            .query("repo", "Only of this repository.", text(audit::LONGEST_NAME))
             .query("pr_number", "Only of this pull request.", whole())
-            .query("request_id", "Only of this request.", text(200))
-            .query("decision", "Only `CONTINUE`, `HOLD` or `KILL`.", text(50))
-            .query("reason_code", "Only for this reason.", text(200))
+            .query("request_id", "Only of this request.", text(audit::LONGEST_ID))
+            .query("decision", "Only with this decision.", text(audit::LONGEST_DECISION))
+            .query("reason_code", "Only for this reason.", text(audit::LONGEST_NAME))
             .query("run", "Only of this run, by its whole name.", schemas::run_id())
             .query("order", "Which come first.", json!({ "enum": ["newest", "oldest"] }))
             .query("limit", "How many are wanted at most.", up_to(audit::MOST))
@@ -262,7 +262,7 @@ fn of_records() -> Vec<Route> {
     ]
 }
 
-fn text(longest: u32) -> Json {
+fn text(longest: usize) -> Json {
     json!({ "type": "string", "minLength": 1, "maxLength": longest, "pattern": "^[^\\u0000]*$" })
 }
 

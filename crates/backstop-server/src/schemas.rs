@@ -9,6 +9,8 @@ use backstop_core::state::RunStatus;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value as Json, json};
 
+use crate::api::runs::LONGEST_LABEL;
+
 /// Declares something that stands in the document under its name.
 macro_rules! described {
     ($(#[doc = $doc:literal])* $name:ident, $schema:expr) => {
@@ -197,7 +199,7 @@ pub(crate) fn run_prefix() -> Json {
 
 /// A label as it is asked for: `key=value`.
 pub(crate) fn label() -> Json {
-    json!({ "type": "string", "pattern": "^[^=\\u0000]+=[^\\u0000]*$", "maxLength": 1000 })
+    json!({ "type": "string", "pattern": "^[^=\\u0000]+=[^\\u0000]*$", "maxLength": LONGEST_LABEL })
 }
 
 pub(crate) fn statuses() -> Json {

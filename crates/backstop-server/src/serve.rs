@@ -26,6 +26,7 @@ use tower::Service as _;
 
 use crate::guard::Peer;
 use crate::options::ServeOptions;
+use crate::problem::Problem;
 use crate::router;
 use crate::service::Service;
 use crate::tls::{self, TlsError};
@@ -64,11 +65,16 @@ pub struct Running {
 }
 
 impl Running {
-    /// Takes nothing new, answers what has begun for as long as the limits say, and ends.
+    /// Takes nothing new, finishes what has begun for as long as the limits say, and ends.
     pub async fn shutdown(self) {
+        let until = tokio::time::Instant::now() + self.service.limits.shutdown_time;
         self.service.closing.cancel();
         // A panic there has been told already.
         self.accepting.await.ok();
+        let left = self.service.work.finish(until).await;
+        if left > 0 {
+            tracing::warn!(left, "deliveries are left unfinished; they can be sent again");
+        }
         // If this can't be said, it is found out soon enough.
         self.service.store.service_attend(&self.service.name, Duration::ZERO).await.ok();
         if let Some(traces) = &self.traces {
@@ -159,12 +165,13 @@ async fn accept(listener: TcpListener, app: App) {
 
 async fn connection(app: App, stream: TcpStream, peer: IpAddr, _room: OwnedSemaphorePermit) {
     stream.set_nodelay(true).ok();
+    let ends = Ends { peer, local: stream.local_addr().ok().map(|address| address.ip()) };
     match app.tls.clone() {
-        None => converse(app, stream, peer).await,
+        None => converse(app, stream, ends).await,
         Some(acceptor) => {
             let limit = app.service.limits.header_time;
             match tokio::time::timeout(limit, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => converse(app, stream, peer).await,
+                Ok(Ok(stream)) => converse(app, stream, ends).await,
                 Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
                 Err(_late) => tracing::debug!(%peer, "TLS took too long"),
             }
@@ -172,10 +179,17 @@ async fn connection(app: App, stream: TcpStream, peer: IpAddr, _room: OwnedSemap
     }
 }
 
-async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, peer: IpAddr) {
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    peer: IpAddr,
+    local: Option<IpAddr>,
+}
+
+async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends) {
     let closing = app.service.closing.clone();
     let limits = app.service.limits;
-    let answering = service_fn(move |request| answer(app.clone(), request, peer));
+    let answering = service_fn(move |request| answer(app.clone(), request, ends));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
@@ -191,7 +205,7 @@ async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, peer: I
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%peer, %error, "a connection ended early");
+        tracing::debug!(peer = %ends.peer, %error, "a connection ended early");
     }
 }
 
@@ -199,22 +213,23 @@ async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, peer: I
 async fn answer(
     mut app: App,
     mut request: Request<Incoming>,
-    peer: IpAddr,
+    ends: Ends,
 ) -> Result<Response<Body>, Infallible> {
     let started = Instant::now();
     let request_id = request_id(&request);
     request.headers_mut().insert(REQUEST_ID, request_id.clone());
-    request.extensions_mut().insert(Peer(peer));
+    request.extensions_mut().insert(Peer(ends.peer));
     // What is logged must be known before the request is gone; without its query, which may hold
     // what is nobody's business.
     let uri = tracing::enabled!(tracing::Level::WARN)
         .then(|| (request.method().clone(), request.uri().clone()));
     let mut response = match app.traces.clone() {
-        None => worked_on(&mut app, request, started).await,
+        None => worked_on(&mut app, request, ends, started).await,
         Some(traces) => {
             let begun = traces.begin(request.headers(), wall_time().as_nanos());
             let method = request.method().clone();
-            let (response, learnt) = traces::learning(worked_on(&mut app, request, started)).await;
+            let (response, learnt) =
+                traces::learning(worked_on(&mut app, request, ends, started)).await;
             if let Some(begun) = begun {
                 let (id, status) = (request_id.to_str().unwrap_or_default(), response.status());
                 traces.end(begun, learnt, &method, id, status.as_u16(), started.elapsed());
@@ -250,8 +265,14 @@ fn log(id: &HeaderValue, method: &Method, path: &str, status: StatusCode, took: 
     }
 }
 
-async fn worked_on(app: &mut App, request: Request<Incoming>, started: Instant) -> Response<Body> {
-    match app.service.gate.check(&request) {
+async fn worked_on(
+    app: &mut App,
+    request: Request<Incoming>,
+    ends: Ends,
+    started: Instant,
+) -> Response<Body> {
+    let checked = check_head(&request, app.service.limits.header_bytes);
+    match checked.and_then(|()| app.service.gate.check(&request, ends.local)) {
         Ok(()) => match app.router.call(request.map(Body::new)).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -261,6 +282,21 @@ async fn worked_on(app: &mut App, request: Request<Incoming>, started: Instant) 
             problem.into_response()
         }
     }
+}
+
+/// The HTTP library bounds what it reads at once, which may be a little more.
+fn check_head(request: &Request<Incoming>, most: usize) -> Result<(), Problem> {
+    let headers = request.headers().iter();
+    let lines = headers.map(|(name, value)| name.as_str().len() + value.len() + HEADER_LINE);
+    let target = request.uri().path_and_query().map_or(1, |target| target.as_str().len());
+    if target + lines.sum::<usize>() <= most {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "TOO_LARGE",
+        format!("the head of the request is larger than {most} bytes"),
+    ))
 }
 
 /// The one that the client gave, where it can be told again without harm; else a new one.
@@ -290,6 +326,8 @@ fn new_request_id() -> HeaderValue {
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The colon, the blank and the end of a line.
+const HEADER_LINE: usize = 4;
 const AFTER_A_FAULT: Duration = Duration::from_millis(100);
 /// Less than this the HTTP library does not take.
 const LEAST_BUFFER: usize = 8 << 10;

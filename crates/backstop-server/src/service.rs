@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use backstop_core::redact::Redactor;
 use backstop_core::time::Timestamp;
 use backstop_runner::chance;
 use backstop_runner::clock::wall_time;
+use backstop_runner::secrets;
 use backstop_store::audit::AuditWriter;
 use backstop_store::{Home, Store};
 use tokio::sync::Semaphore;
@@ -22,6 +24,7 @@ use crate::problem::Problem;
 use crate::rates::Rates;
 use crate::readiness::Readiness;
 use crate::rerun::Lawbooks;
+use crate::work::Work;
 
 /// The server's own state. Cheap to share; runs are in the store, not here.
 #[derive(Debug)]
@@ -47,6 +50,12 @@ pub struct Service {
     pub(crate) live_streams: Arc<Semaphore>,
     /// Cancelled when nothing new is to begin: streams end then.
     pub(crate) closing: CancellationToken,
+    /// What was begun and must not be lost.
+    pub(crate) work: Work,
+    /// One permit for each delivery that is larger than other bodies may be.
+    pub(crate) large_bodies: Semaphore,
+    /// Takes secrets out of what is written down.
+    pub(crate) redactor: Redactor,
     /// What decisions about re-runs are made by.
     pub lawbooks: Lawbooks,
     pub github: Github,
@@ -79,6 +88,9 @@ impl Service {
             requests: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),
             closing: CancellationToken::new(),
+            work: Work::default(),
+            large_bodies: Semaphore::new(LARGE_BODIES),
+            redactor: secrets::of_environment(),
             store,
             home,
         });
@@ -102,3 +114,6 @@ impl Service {
         wall_time()
     }
 }
+
+/// Each may take 25 MiB before it can be told who sent it.
+const LARGE_BODIES: usize = 4;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use backstop_core::redact::Redactor;
+use backstop_runner::secrets;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
@@ -17,6 +19,13 @@ pub(crate) struct Note(pub(crate) String);
 /// Labels of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Labels(pub(crate) BTreeMap<String, String>);
+
+impl Labels {
+    /// As they may be written down.
+    pub(crate) fn without_secrets(self, redactor: &Redactor) -> BTreeMap<String, String> {
+        secrets::labels(redactor, self.0)
+    }
+}
 
 impl<'de> Deserialize<'de> for Line {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -54,9 +63,12 @@ impl<'de> Deserialize<'de> for Labels {
         if labels.len() > MOST_LABELS {
             return Err(de::Error::custom(format_args!("there can be {MOST_LABELS} labels")));
         }
-        if let Some((_, value)) = labels.iter().find(|(_, value)| value.0.len() > LONGEST_LINE) {
-            let start: String = value.0.chars().take(20).collect();
-            return Err(de::Error::custom(format_args!("the label `{start}…` is too long")));
+        let is_long = |(_, value): &(&Line, &Note)| value.0.chars().count() > LONGEST_LINE;
+        if let Some((key, _)) = labels.iter().find(is_long) {
+            return Err(de::Error::custom(format_args!(
+                "the label `{}` can have {LONGEST_LINE} characters at most",
+                key.0
+            )));
         }
         let labels = labels.into_iter().map(|(key, value)| (key.0, value.0));
         Ok(Self(labels.collect()))
@@ -100,7 +112,7 @@ impl JsonSchema for Labels {
             "propertyNames": name,
             "maxProperties": MOST_LABELS,
             "additionalProperties": {
-                "type": "string", "maxLength": 100, "pattern": "^[^\\u0000]*$"
+                "type": "string", "maxLength": LONGEST_LINE, "pattern": "^[^\\u0000]*$"
             },
         })
     }

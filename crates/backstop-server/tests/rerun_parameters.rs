@@ -88,6 +88,13 @@ const FINE: &str = "owner=acme&repo=shop&currentJobAttempts=0&totalPrAttempts=0"
 #[case::run_zero("{PATH}?{FINE}&runId=0", "INVALID_INPUT", "runId")]
 #[case::run_blank("{PATH}?{FINE}&runId=", "INVALID_INPUT", "runId")]
 #[case::class_blank("{PATH}?{FINE}&failureClass=%20", "INVALID_INPUT", "failureClass")]
+#[case::class_with_nul("{PATH}?{FINE}&failureClass=a%00b", "INVALID_INPUT", "failureClass")]
+#[case::signal_with_nul(
+    "{PATH}?{FINE}&previousFailureSignals=a,%00",
+    "INVALID_INPUT",
+    "previousFailureSignals"
+)]
+#[case::id_with_nul("{PATH}?{FINE}&requestId=a%00", "INVALID_INPUT", "requestId")]
 #[case::no_time("{PATH}?{FINE}&lastChangedAt=yesterday", "INVALID_INPUT", "lastChangedAt")]
 #[case::no_zone(
     "{PATH}?{FINE}&lastChangedAt=2026-05-04T10:00:00",

@@ -10,7 +10,7 @@ pub struct Copied {
     pub tables: Vec<(&'static str, u64)>,
 }
 
-/// Why a store could not be copied. What is in the target then is not to be used.
+/// Why a store could not be copied. Where the copy differs, what is in the target is not to be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error("the target is not empty: there are {table} in it; name a new store")]
@@ -44,6 +44,10 @@ pub async fn copy(
     }
     if to.audit_head().await?.is_some() {
         return Err(CopyError::NotEmpty { table: AUDIT });
+    }
+    // Before anything is written: what was tampered with is not spread.
+    if let Some(finding) = verify(from, None, |_| {}).await?.finding {
+        return Err(CopyError::Audit { finding });
     }
     let mut tables = Vec::with_capacity(TABLES.len() + 1);
     for table in TABLES {
@@ -105,9 +109,6 @@ async fn copy_audit(
     to: &dyn Store,
     progress: &mut impl FnMut(&'static str, u64),
 ) -> Result<u64, CopyError> {
-    if let Some(finding) = verify(from, None, |_| {}).await?.finding {
-        return Err(CopyError::Audit { finding });
-    }
     let mut copied = 0;
     loop {
         let rows = audit_page(from, copied).await?;

@@ -28,6 +28,8 @@ pub enum StoreError {
     Fenced { run: RunId },
     #[error("run {run} has taken in the request `{key}` before")]
     Repeated { run: RunId, key: String },
+    #[error("there is no store at `{0}`")]
+    Missing(String),
     #[error("there is no run {0}")]
     NoRun(RunId),
     #[error("`{place}` is not a store: {why}")]

@@ -35,6 +35,7 @@ mod sqlite;
 mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod unique;
 
 pub use copy::{Copied, CopyError, copy};
 pub use error::StoreError;
@@ -42,13 +43,13 @@ pub use halting::HaltOrder;
 pub use home::{Home, RunFolder};
 pub use journal::{Entry, Journal};
 pub use lease::{Holder, Lease, LeaseRecord};
-pub use location::{Location, open};
+pub use location::{Location, open, open_existing};
 pub use postgres::{PostgresStore, ServerUrl};
 pub use record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, NewEvent, Receipt, Run, RunFilter,
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
-pub use reruns::{FailureSignal, PullRequest};
+pub use reruns::{Delivery, FailureSignal, PullRequest};
 pub use scope::{Activation, PolicyScope};
 pub use sqlite::SqliteStore;
 pub use table::{Cell, Kind, RawRow, TABLES, Table};
@@ -210,8 +211,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<FailureSignal>, StoreError>;
 
-    /// Takes a delivery; false if it was taken before.
-    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError>;
+    /// Takes a delivery for a service to work on, if nobody else has. One that a service took long
+    /// ago which has not finished it, and is not heard of any more, is taken anew.
+    async fn delivery_take(
+        &self,
+        id: &str,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<Delivery, StoreError>;
+
+    /// Remembers for good that a delivery was worked on.
+    async fn delivery_done(&self, id: &str) -> Result<(), StoreError>;
 
     /// Forgets a delivery that could not be worked on, so that it can be sent again.
     async fn delivery_forget(&self, id: &str) -> Result<(), StoreError>;

@@ -1,5 +1,6 @@
 //! Which store a name means.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::{Home, PostgresStore, ServerUrl, SqliteStore, Store, StoreError};
@@ -72,6 +73,28 @@ pub async fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
     #[cfg(feature = "testing")]
     let store = crate::testing::fail_as_the_environment_says(store);
     Ok(store)
+}
+
+/// Opens a store that is there already: for whoever only reads, a name that was mistyped must not
+/// become a new store in which nothing is wrong.
+///
+/// # Errors
+/// There is none, or as for [`open`].
+pub async fn open_existing(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+    let is_there = match location {
+        Location::Embedded(home) => home.database().exists(),
+        Location::Server { url, .. } => PostgresStore::is_there(url).await?,
+    };
+    if is_there { open(location).await } else { Err(StoreError::Missing(location.to_string())) }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded(home) => home.root().display().fmt(f),
+            Self::Server { url, .. } => url.fmt(f),
+        }
+    }
 }
 
 #[cfg(test)]

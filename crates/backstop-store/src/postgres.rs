@@ -36,7 +36,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::Cells as _;
 use crate::scope::{Activation, PolicyScope};
 use crate::table::{RawRow, Table};
@@ -268,8 +268,17 @@ impl Store for PostgresStore {
         service::list_signals(&self.client, pull_request, job, limit).await
     }
 
-    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
-        service::take_delivery(&self.client, id, at).await
+    async fn delivery_take(
+        &self,
+        id: &str,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<Delivery, StoreError> {
+        service::take_delivery(&self.client, id, by, at).await
+    }
+
+    async fn delivery_done(&self, id: &str) -> Result<(), StoreError> {
+        service::finish_delivery(&self.client, id).await
     }
 
     async fn delivery_forget(&self, id: &str) -> Result<(), StoreError> {

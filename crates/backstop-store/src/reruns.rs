@@ -18,6 +18,20 @@ impl PullRequest {
     }
 }
 
+/// What became of the wish to work on a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// It is for whoever asked.
+    Taken,
+    /// Somebody works on it, or did a moment ago.
+    UnderWay,
+    /// It was worked on.
+    Done,
+}
+
+/// How long after it was taken a delivery is left to its service, whether or not that is heard of.
+pub(crate) const LEFT_ALONE: std::time::Duration = std::time::Duration::from_secs(15);
+
 /// What one failed attempt of a job looked like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureSignal {

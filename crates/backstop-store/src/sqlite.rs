@@ -42,7 +42,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::count;
 use crate::scope::{Activation, PolicyScope};
 use crate::table::{RawRow, Table};
@@ -360,8 +360,17 @@ impl Store for SqliteStore {
         reruns::list(&self.readers, pull_request, job, limit).await
     }
 
-    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
-        reruns::take(&self.writer, id, at).await
+    async fn delivery_take(
+        &self,
+        id: &str,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<Delivery, StoreError> {
+        reruns::take(&self.writer, id, by, at).await
+    }
+
+    async fn delivery_done(&self, id: &str) -> Result<(), StoreError> {
+        reruns::finish(&self.writer, id).await
     }
 
     async fn delivery_forget(&self, id: &str) -> Result<(), StoreError> {

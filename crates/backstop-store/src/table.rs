@@ -202,7 +202,11 @@ pub const TABLES: &[Table] = &[
         ],
         ..NUMBERED
     },
-    Table { name: "deliveries", columns: &[("id", Text), ("at", Number)], ..KEYED },
+    Table {
+        name: "deliveries",
+        columns: &[("id", Text), ("at", Number), ("taken_by", Text)],
+        ..KEYED
+    },
     Table {
         name: "halt_orders",
         columns: &[

@@ -1,9 +1,11 @@
 //! Test tools: a suite that every engine passes, a store that fails on demand, a server to throw
-//! away, and samples.
+//! away with a pooler before it, and samples.
 
 #[expect(clippy::unwrap_used, reason = "a case that can't go on is a test that fails")]
 pub mod conformance;
 mod failing;
+#[expect(clippy::expect_used, reason = "a pooler that does not start is a test that fails")]
+pub mod pooler;
 #[expect(clippy::expect_used, reason = "a server that does not start is a test that fails")]
 pub mod postgres;
 pub mod sample;

@@ -64,6 +64,18 @@ async fn the_database_refuses_every_change(intruder: Intruder) {
     }
     let truncate = intruder.run("TRUNCATE stop_decision_audit").await;
     assert!(truncate.is_err());
+    // Where what was decided is counted beside it, the counts are the audit's alone too.
+    if intruder.is_server() {
+        for change in [
+            "UPDATE stop_decision_counts SET decision_count = 0",
+            "INSERT INTO stop_decision_counts SELECT slot, 'KILL', '', 1, slot FROM stop_decision_counts",
+            "DELETE FROM stop_decision_counts",
+            "TRUNCATE stop_decision_counts",
+        ] {
+            let error = intruder.run(change).await.expect_err(change);
+            assert!(error.contains("follow the audit"), "{change}: {error}");
+        }
+    }
     assert_eq!(intruder.verify(None).await.finding, None);
     assert_eq!(intruder.verify(None).await.rows, ROWS);
 }

@@ -15,6 +15,7 @@ use backstop_store::{
     Activation, Batch, CopyError, FailureSignal, HaltOrder, NewEvent, PolicyScope, PostgresStore,
     PullRequest, RawRow, Receipt, Run, ServerUrl, Store, TABLES, copy,
 };
+use sqlx::{Connection as _, Executor as _};
 
 use support::{HOUR, check_journal, open, with_lease};
 
@@ -75,6 +76,21 @@ async fn a_target_with_something_in_it_is_refused() {
     assert!(matches!(refused, Err(CopyError::NotEmpty { table: "policies" })), "{refused:?}");
 }
 
+#[tokio::test]
+async fn a_source_that_was_tampered_with_leaves_the_target_empty() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (source, target) = (open(first.path()).await, open(second.path()).await);
+    fill(&source).await;
+    let url = format!("sqlite://{}", first.path().join("backstop.db").display());
+    let mut intruder = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let change = "DROP TRIGGER stop_decision_audit_is_not_updated; \
+         UPDATE stop_decision_audit SET actor = 'nobody' WHERE number = 3";
+    intruder.execute(change).await.unwrap();
+    let refused = copy(&*source, &*target, |_, _| {}).await;
+    assert!(matches!(refused, Err(CopyError::Audit { .. })), "{refused:?}");
+    assert!(everything(&target).await.iter().all(Vec::is_empty));
+}
+
 /// Something in every table, and more than a page of events.
 async fn fill(store: &Arc<dyn Store>) {
     let lease = with_lease(store).await;
@@ -132,7 +148,7 @@ async fn fill(store: &Arc<dyn Store>) {
         at: sample::TIME,
     };
     store.signal_put(&signal).await.unwrap();
-    store.delivery_take("d", sample::TIME).await.unwrap();
+    store.delivery_take("d", "service", sample::TIME).await.unwrap();
     let order = HaltOrder { number: 0, labels: BTreeMap::new(), why: None, by, at: sample::TIME };
     store.halt_order(&order).await.unwrap();
     store.halt_release(None, "bob", sample::TIME).await.unwrap();

@@ -136,7 +136,7 @@ fn of_store(error: &StoreError) -> u8 {
         StoreError::LeaseHeld { .. } | StoreError::Fenced { .. } | StoreError::Repeated { .. } => {
             exit_code::BAD_DATA
         }
-        StoreError::NoRun(_) => exit_code::NO_INPUT,
+        StoreError::NoRun(_) | StoreError::Missing(_) => exit_code::NO_INPUT,
         StoreError::Location { .. } => exit_code::USAGE,
     }
 }

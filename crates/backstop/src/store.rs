@@ -28,6 +28,18 @@ impl Opened {
         Self::on(arguments, tokio::runtime::Builder::new_current_thread())
     }
 
+    /// The same for what only looks: a store that was named must be there.
+    pub fn existing(arguments: &StoreArguments) -> Result<Self, Error> {
+        let named = arguments.store.as_deref().filter(|name| !name.is_empty());
+        if named.is_none() {
+            return Self::new(arguments);
+        }
+        let location = location(named)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let store = runtime.block_on(backstop_store::open_existing(&location))?;
+        Ok(Self { store, home: location.home().clone(), runtime })
+    }
+
     /// The same for what serves many at once.
     pub fn with_threads(arguments: &StoreArguments) -> Result<Self, Error> {
         Self::on(arguments, tokio::runtime::Builder::new_multi_thread())
@@ -36,9 +48,8 @@ impl Opened {
     fn on(arguments: &StoreArguments, mut runtime: tokio::runtime::Builder) -> Result<Self, Error> {
         let location = location(arguments.store.as_deref())?;
         let runtime = runtime.enable_all().build()?;
-        let home = location.home().clone();
         let store = runtime.block_on(backstop_store::open(&location))?;
-        Ok(Self { store, home, runtime })
+        Ok(Self { store, home: location.home().clone(), runtime })
     }
 
     /// Waits for something that the store does.

@@ -1,6 +1,9 @@
 //! Several machines and one PostgreSQL, through the real binary: each machine has its own state and
 //! runtime directory, so that nothing but the database connects them.
 
+use std::sync::OnceLock;
+
+use backstop_store::testing::pooler::{Pooler, Unknown};
 use backstop_store::testing::postgres::{self, Database};
 use rustix::process::Signal;
 
@@ -19,13 +22,29 @@ struct Fleet {
 impl Fleet {
     fn new() -> Option<Self> {
         let database = postgres::shared()?.database();
+        let url = database.url();
+        Some(Self::at(database, &url))
+    }
+
+    /// The same through a pooler that lends connections by transaction.
+    fn pooled() -> Option<Self> {
+        static POOLER: OnceLock<Option<Pooler>> = OnceLock::new();
+        let server = postgres::shared()?;
+        let start = || Pooler::start(server, Unknown::Dropped);
+        let pooler = POOLER.get_or_init(start).as_ref()?;
+        let database = server.database();
+        let url = pooler.url(&database);
+        Some(Self::at(database, &url))
+    }
+
+    fn at(database: Database<'static>, url: &str) -> Self {
         let machine = |user: &str| {
             Loop::new()
-                .variable("BACKSTOP_STORE", &database.url())
+                .variable("BACKSTOP_STORE", url)
                 .variable("BACKSTOP_LEASE_SECONDS", "3")
                 .variable("USER", user)
         };
-        Some(Self { first: machine("ann"), second: machine("bob"), database })
+        Self { first: machine("ann"), second: machine("bob"), database }
     }
 
     fn shown(&self) -> serde_json::Value {
@@ -60,6 +79,56 @@ fn a_run_is_seen_and_stopped_from_another_machine() {
     let journal = fleet.second.run(["show", "latest", "--events"]).exits(0).stdout;
     assert!(journal.contains("\"by\":\"bob\""), "{journal}");
     fleet.first.leaves_nothing();
+}
+
+#[test]
+fn runs_are_operated_through_a_pooler() {
+    let Some(fleet) = Fleet::pooled() else { return };
+    for _ in 0..2 {
+        let runs: Vec<_> =
+            (0..2).map(|_| fleet.first.start(["run", "--", "sleep", "60"])).collect();
+        let running = || {
+            let listed = fleet.second.run(["ls", "--all", "--json"]).stdout;
+            let lines = listed.lines().filter(|line| line.contains("\"running\""));
+            let id = |line: &str| -> String {
+                let object: serde_json::Value = serde_json::from_str(line).expect("an object");
+                object["run_id"].as_str().expect("a name").to_owned()
+            };
+            lines.map(id).collect::<Vec<_>>()
+        };
+        wait_for("both runs", || running().len() == 2);
+        for run in running() {
+            fleet.second.run(["raise", &run, "iterations=200"]).exits(0);
+            fleet.second.run(["pause", &run]).exits(0);
+            fleet.second.run(["stop", &run, "--now"]).exits(0);
+        }
+        for run in runs {
+            run.ends().exits(130);
+        }
+    }
+}
+
+#[test]
+fn the_store_s_password_stays_with_the_supervisor() {
+    let fleet = fleet!();
+    let url = fleet.database.url().replacen("backstop@", "backstop:not-needed@", 1);
+    let first = fleet.first.variable("BACKSTOP_STORE", &url).variable("PGPASSWORD", "not-needed");
+    first.run(["run", "--once", "--", "sh", "-c", "env > told"]).exits(0);
+    let told = first.read("told");
+    assert!(told.contains("BACKSTOP_RUN_ID=") && !told.contains("not-needed"), "{told}");
+}
+
+#[test]
+fn a_log_that_is_elsewhere_is_said_to_be() {
+    let fleet = fleet!();
+    fleet.first.run(["run", "--once", "--", "echo", "here"]).exits(0);
+    assert_eq!(fleet.first.run(["logs", "latest"]).exits(0).stdout, "here\n");
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    for more in [&[][..], &["--follow"]] {
+        let asked = fleet.second.run([&["logs", "latest"], more].concat());
+        asked.refused(66, &[&host, "state directory"]);
+    }
 }
 
 #[test]
@@ -129,6 +198,8 @@ fn everything_moves_between_engines() {
     assert!(verified.starts_with("1 row"), "{verified}");
     own.run(["store", "copy", &directory, &fleet.database.url()])
         .refused(65, &["the target is not empty"]);
+    let empty = Fleet::new().expect("the server is there").database.url();
+    own.run(["store", "copy", &empty, "./nothing"]).refused(66, &["there is no store"]);
     own.run(["store", "copy", &fleet.database.url(), "./back"]).exits(0);
     let back = own.run(["show", "latest", "--json", "--store", "./back"]).exits(0).json();
     assert_eq!(back["stop_reason"]["code"], "max_iterations");

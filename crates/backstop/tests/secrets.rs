@@ -49,6 +49,35 @@ fn nothing_that_is_kept_has_a_secret_in_it() {
 }
 
 #[test]
+fn arguments_and_labels_are_shown_and_told_without_secrets() {
+    let test =
+        Loop::new().variable("DEPLOY_TOKEN", CANARY).script("deploy.sh", "echo \"$3\" > got");
+    let label = format!("ticket={CANARY}");
+    let command = ["./deploy.sh", "--api-key", "k3y-of-nobody", CANARY];
+    let flags = ["run", "--max-iterations", "1", "--label", &label, "--"];
+    test.run([&flags[..], &command[..]].concat()).exits(125);
+    assert_eq!(test.read("got").trim(), CANARY, "the command gets what it was given");
+    for looked in [
+        &["show", "latest"][..],
+        &["ls"],
+        &["report", "latest"],
+        &["report", "latest", "--format", "json"],
+        &["report", "latest", "--format", "html"],
+    ] {
+        let shown = test.run(looked).exits(0).stdout;
+        assert!(!shown.contains(CANARY) && !shown.contains("k3y-of"), "{looked:?}: {shown}");
+    }
+    // The same words are started again.
+    fs::remove_file(test.work().join("got")).expect("it was written");
+    test.run(["resume", "--raise", "iterations=2"]).exits(125);
+    assert_eq!(test.read("got").trim(), CANARY);
+    let why = format!("it printed {CANARY}");
+    test.run(["halt", "--all", "--why", &why, "--label", &label]).exits(0);
+    let refused = test.run(["run", "--label", &label, "--", "true"]);
+    assert!(!refused.stderr.contains(CANARY), "{}", refused.stderr);
+}
+
+#[test]
 fn a_pattern_that_would_take_everything_is_refused() {
     let test = Loop::new().file("p.toml", "[secrets]\npatterns = [\"a*\"]\n");
     test.run(["policy", "check", "p.toml"]).refused(78, &["patterns", "it matches everything"]);

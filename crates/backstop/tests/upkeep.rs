@@ -30,6 +30,30 @@ fn a_level_of_containment_that_there_is_not_is_refused_with_those_that_there_are
     assert!(test.exists("ran"));
 }
 
+/// In a store that has just been made nothing is ever wrong.
+#[test]
+fn a_store_that_is_not_there_is_not_made_to_be_looked_at() {
+    let test = Loop::new();
+    test.run(["store", "copy", "./typo", "./backup"]).refused(66, &["no store at `./typo`"]);
+    for command in [
+        &["audit", "verify"][..],
+        &["audit", "ls"],
+        &["audit", "export"],
+        &["ls"],
+        &["show", "latest"],
+        &["logs", "latest"],
+        &["report", "latest"],
+        &["token", "ls"],
+        &["prune", "--older", "30d"],
+    ] {
+        let ended = test.run([command, &["--store", "./typo"]].concat());
+        ended.refused(66, &["there is no store at `./typo`"]);
+    }
+    assert!(!test.exists("typo") && !test.exists("backup"));
+    test.run(["begin", "--store", "./new"]).exits(0);
+    test.run(["audit", "verify", "--store", "./new"]).exits(0);
+}
+
 #[test]
 fn a_limit_is_not_lowered_by_raising_it() {
     let test = Loop::new().script("agent.sh", "touch up; while [ ! -e go ]; do sleep 0.02; done");

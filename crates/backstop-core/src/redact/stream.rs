@@ -68,7 +68,7 @@ impl Stream {
             let Some(at) = key else { return from };
             match header(&bytes[at..]) {
                 Header::Key => {
-                    give(REDACTED);
+                    give(REDACTED.as_bytes());
                     self.before = None;
                     self.inside_key = Some(0);
                     from = at;
@@ -125,7 +125,7 @@ impl Stream {
                     break;
                 }
                 give(&bytes[from..from + start]);
-                give(REDACTED);
+                give(REDACTED.as_bytes());
                 self.before = None;
                 from += end;
             }

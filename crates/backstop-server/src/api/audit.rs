@@ -39,12 +39,12 @@ pub(crate) async fn list(
         text.parse().map_err(|error| Problem::invalid("run", format!("`{text}`: {error}")))
     });
     let filter = AuditFilter {
-        owner: query.one("owner")?.map(|owner| owner.to_lowercase()),
-        repo: query.one("repo")?.map(|repo| repo.to_lowercase()),
+        owner: query.text("owner", LONGEST_NAME)?.map(|owner| owner.to_lowercase()),
+        repo: query.text("repo", LONGEST_NAME)?.map(|repo| repo.to_lowercase()),
         pr_number: query.whole("pr_number")?,
-        request_id: query.one("request_id")?,
-        decision: query.one("decision")?,
-        reason_code: query.one("reason_code")?,
+        request_id: query.text("request_id", LONGEST_ID)?,
+        decision: query.text("decision", LONGEST_DECISION)?,
+        reason_code: query.text("reason_code", LONGEST_NAME)?,
         run: run.transpose()?,
         cursor: query.whole("cursor")?,
         newest_first,
@@ -99,4 +99,7 @@ pub(crate) async fn analytics(
 
 const USUAL: u32 = 50;
 pub(crate) const MOST: u32 = 500;
+pub(crate) const LONGEST_NAME: usize = 200;
+pub(crate) const LONGEST_ID: usize = 256;
+pub(crate) const LONGEST_DECISION: usize = 50;
 const LARGEST: u64 = (1 << 53) - 1;

@@ -225,12 +225,13 @@ pub(crate) async fn halt(
     query.end()?;
     let order = HaltOrder {
         number: 0,
-        labels: halt.labels.0,
-        why: halt.why.map(|why| why.0),
+        labels: halt.labels.without_secrets(&service.redactor),
+        why: halt.why.map(|why| service.redactor.text(&why.0).into_owned()),
         by: actor(&caller, halt.by),
         at: service.now(),
     };
     let order = service.store.halt_order(&order).await?;
+    service.lawbooks.forget();
     tracing::warn!(by = order.by, labels = ?order.labels, "a halt is ordered");
     let going_on = RunFilter {
         statuses: vec![RunStatus::Running, RunStatus::Paused],
@@ -259,8 +260,9 @@ pub(crate) async fn release_all(
 ) -> Result<Json<ReleasedAll>, Problem> {
     query.end()?;
     let by = actor(&caller, release.by);
-    let labels = release.labels.map(|labels| labels.0);
+    let labels = release.labels.map(|labels| labels.without_secrets(&service.redactor));
     let released = service.store.halt_release(labels.as_ref(), &by, service.now()).await?;
+    service.lawbooks.forget();
     tracing::warn!(by, released, "orders to halt are taken back");
     Ok(Json(ReleasedAll { released }))
 }

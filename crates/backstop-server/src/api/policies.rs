@@ -12,6 +12,7 @@ use backstop_core::document::Syntax;
 use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
 use backstop_runner::unsupervised::PinnedPolicy;
+use backstop_store::audit::{JsonText, NewAuditRow};
 use backstop_store::{Activation, PolicyScope, StoredPolicy};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -23,6 +24,7 @@ use crate::body;
 use crate::data_only;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
+use crate::rerun;
 use crate::schemas;
 use crate::service::Service;
 
@@ -131,7 +133,10 @@ pub(crate) async fn put(
             ));
         }
     };
-    let policy = read(&bytes, syntax, &caller)?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(Problem::unreadable("the body is empty; a policy was expected"));
+    }
+    let policy = read(&service, &bytes, syntax, &caller).await?;
     let text = String::from_utf8(bytes.to_vec()).ok();
     let put_by = caller.name().to_owned();
     let pinned = PinnedPolicy { policy, text, name: "the API".to_owned(), put_by };
@@ -141,13 +146,41 @@ pub(crate) async fn put(
     Ok((StatusCode::CREATED, Json(Listed::from(&stored))))
 }
 
-/// Reads a policy that came over the network; what is more than data is refused, and told the log.
-pub(crate) fn read(bytes: &[u8], syntax: Syntax, caller: &Caller) -> Result<Policy, Problem> {
+/// Reads a policy that came over the network; what is more than data is refused, and that is on
+/// record.
+pub(crate) async fn read(
+    service: &Service,
+    bytes: &[u8],
+    syntax: Syntax,
+    caller: &Caller,
+) -> Result<Policy, Problem> {
     let policy = decide::load(bytes, syntax)?;
-    data_only::check(&policy).inspect_err(|problem| {
+    if let Err(problem) = data_only::check(&policy) {
         tracing::warn!(caller = caller.name(), refused = problem.detail(), "a policy is no data");
-    })?;
+        let row = refusal(service, caller, &policy, &problem);
+        // It is refused whether or not that can be written down.
+        if let Err(error) = service.audit.append(row).await {
+            tracing::error!(%error, "the refusal of a policy can't be recorded");
+        }
+        return Err(problem);
+    }
     Ok(policy)
+}
+
+/// The row of the audit about a policy that was refused.
+fn refusal(service: &Service, caller: &Caller, policy: &Policy, problem: &Problem) -> NewAuditRow {
+    NewAuditRow {
+        request_id: rerun::new_request_id(),
+        decision: "REFUSED".to_owned(),
+        reason_code: Some(problem.code().to_owned()),
+        reasons: JsonText::of(&[service.redactor.text(problem.detail())]),
+        recommended_next_step: "MANUAL_REVIEW".to_owned(),
+        applied_rules: JsonText::of(&["data_only"]),
+        evidence: JsonText::of(&serde_json::json!({ "policy_hash": policy.hash() })),
+        created_at: service.now(),
+        actor: caller.name().to_owned(),
+        ..NewAuditRow::default()
+    }
 }
 
 /// A stored policy, whole.
@@ -255,6 +288,7 @@ async fn change(
     let activation = Activation { scope, policy_hash, by, at };
     service.store.policy_activate(&activation).await?;
     service.policies.forget();
+    service.lawbooks.forget();
     tracing::warn!(
         caller = caller.name(),
         scope = %activation.scope,

@@ -12,6 +12,7 @@ use backstop_core::policy::{Policy, Preset};
 use backstop_core::state::RunStatus;
 use backstop_runner::launch::Launch;
 use backstop_runner::resolve::{ResolveError, resolve};
+use backstop_runner::secrets;
 use backstop_runner::unsupervised::{self, PinnedPolicy, UnsupervisedError};
 use backstop_runner::view::{self, Inside, Listed, Origin, Seen};
 use backstop_store::{Home, PolicyScope, Run, RunFilter, Store};
@@ -54,7 +55,7 @@ pub(crate) async fn list(
     });
     let filter = RunFilter {
         prefix: prefix.transpose()?,
-        cwd: query.one("cwd")?,
+        cwd: query.text("cwd", LONGEST_PATH)?,
         statuses: statuses(&mut query)?,
         labels: labels(&mut query)?,
         before: before.transpose()?,
@@ -161,7 +162,8 @@ pub(crate) async fn begin(
         }
         (Some(document), None) => {
             let text = Value::Object(document).to_string();
-            (policies::read(text.as_bytes(), JSON, &caller)?, "the API".to_owned())
+            let read = policies::read(&service, text.as_bytes(), JSON, &caller).await?;
+            (read, "the API".to_owned())
         }
         (None, Some(hash)) => {
             let found = service.policies.by_hash(&hash.0).await.map_err(blocked)?;
@@ -174,10 +176,13 @@ pub(crate) async fn begin(
     };
     let policy_hash = policy.hash();
     let pinned = PinnedPolicy { policy, text: None, name, put_by: caller.name().to_owned() };
+    let redactor = secrets::redactor(&pinned.policy);
     let launch = Launch {
-        command: begin.command.into_iter().map(|word| word.0).collect(),
-        cwd: service.home.root().to_owned(),
-        labels,
+        // Nobody starts these words again, so they need not be kept as they are.
+        command: secrets::words(&redactor, begin.command.into_iter().map(|word| word.0)),
+        // Whoever reports is somewhere else, and where is not known here.
+        cwd: "/".into(),
+        labels: secrets::labels(&redactor, labels),
         total_units: begin.total_units,
         ..Launch::default()
     };
@@ -247,7 +252,13 @@ fn statuses(query: &mut Query) -> Result<Vec<RunStatus>, Problem> {
 pub(crate) fn labels(query: &mut Query) -> Result<BTreeMap<String, String>, Problem> {
     let named = query.all("label").into_iter();
     let read = |text: String| match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some((key, value)) if !key.is_empty() && text.chars().count() <= LONGEST_LABEL => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        Some((key, _)) if !key.is_empty() => {
+            let detail = format!("a label can have {LONGEST_LABEL} characters at most");
+            Err(Problem::invalid("label", detail))
+        }
         _ => Err(Problem::invalid("label", format!("write `label=KEY=VALUE`, not `{text}`"))),
     };
     named.map(read).collect()
@@ -260,4 +271,7 @@ pub(crate) const ORIGIN: &str = "origin";
 pub(crate) const INSIDE: &str = "inside";
 const USUAL: u32 = 50;
 pub(crate) const MOST: u32 = 500;
+pub(crate) const LONGEST_PATH: usize = 4_096;
+/// The key, the sign between and the value.
+pub(crate) const LONGEST_LABEL: usize = 1_001;
 const MOST_UNITS: u64 = (1 << 53) - 1;

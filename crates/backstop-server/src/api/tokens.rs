@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use backstop_core::time::Timestamp;
 use backstop_store::access::{Scope, TokenRecord};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::access::{Caller, new_token};
 use crate::body;
@@ -24,7 +24,8 @@ use crate::words::Line;
 pub(crate) struct New {
     /// Who bears it: how the journal and the audit call them.
     name: Line,
-    #[schemars(length(min = 1))]
+    #[schemars(with = "BTreeSet<Named>", length(min = 1))]
+    #[serde(deserialize_with = "each_once")]
     scopes: BTreeSet<Named>,
     /// When it ends; left out: when it is revoked.
     #[serde(default)]
@@ -53,6 +54,17 @@ impl From<Named> for Scope {
             Named::Admin => Self::Admin,
         }
     }
+}
+
+/// Said twice, one of them was meant to be another.
+fn each_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Named>, D::Error> {
+    let mut scopes = BTreeSet::new();
+    for scope in Vec::<Named>::deserialize(deserializer)? {
+        if !scopes.insert(scope) {
+            return Err(de::Error::custom("a scope is named twice"));
+        }
+    }
+    Ok(scopes)
 }
 
 /// A token as it is listed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backstop_store::StoreError;
+use backstop_store::{Delivery, StoreError};
 
 use super::client::{Client, ClientError};
 use super::failures::asked;
@@ -40,19 +40,37 @@ pub(super) async fn rerun_failed(
     if attempt > MOST_ATTEMPTS {
         return Ok(format!("Nothing was run again: this run has had {attempt} attempts."));
     }
-    // Told of twice, or to two machines, it is done once.
     let key = format!("rerun:{}:{run}:{attempt}", repository.to_string().to_lowercase());
-    if !service.store.delivery_take(&key, service.now()).await? {
-        return Ok("The failed jobs have been run again already.".to_owned());
-    }
     let of = repository.clone();
-    match asked(client, move |client| client.rerun_failed_jobs(&of, run)).await {
-        Ok(()) => Ok("The failed jobs are run again.".to_owned()),
-        Err(error) => {
-            service.store.delivery_forget(&key).await?;
-            Err(error.into())
-        }
+    let order = move |client: &Client| client.rerun_failed_jobs(&of, run);
+    Ok(match once(service, client, &key, order).await? {
+        true => "The failed jobs are run again.".to_owned(),
+        false => "The failed jobs have been run again already.".to_owned(),
+    })
+}
+
+/// Gives an order to GitHub that is given once, however often and on however many machines it is
+/// wished. False if it was given before. What is cut off in between may be given anew: GitHub counts
+/// attempts, and is asked which one it is at before.
+pub(super) async fn once(
+    service: &Service,
+    client: &Arc<Client>,
+    key: &str,
+    order: impl FnOnce(&Client) -> Result<(), ClientError> + Send + 'static,
+) -> Result<bool, ActingError> {
+    let taken = service.store.delivery_take(key, &service.name, service.now()).await?;
+    if taken != Delivery::Taken {
+        return Ok(false);
     }
+    if let Err(error) = asked(client, order).await {
+        service.store.delivery_forget(key).await?;
+        return Err(error.into());
+    }
+    // It is given, whether or not that can be noted.
+    if let Err(error) = service.store.delivery_done(key).await {
+        tracing::error!(%error, key, "an order to GitHub can't be noted as given");
+    }
+    Ok(true)
 }
 
 /// GitHub refuses the 51st; somebody may want to run it again by hand.

@@ -75,6 +75,14 @@ impl ClientError {
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
+
+    /// Whether GitHub wants to hear less, as its words say where no header does: "You have exceeded a
+    /// secondary rate limit" and "You have triggered an abuse detection mechanism".
+    fn is_of_limit(&self) -> bool {
+        let Self::Refused { status: 403, message, .. } = self else { return false };
+        let message = message.to_lowercase();
+        ["rate limit", "abuse detection"].iter().any(|words| message.contains(words))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,15 +195,29 @@ impl Client {
             if status.is_success() || status.is_redirection() {
                 return Ok(response);
             }
-            if let Some(wait) = self.limit(&response, attempt) {
-                self.be_silent(wait);
-                if attempt >= MOST_ATTEMPTS || wait > self.pace.longest_wait {
-                    return Err(ClientError::Limited { what, wait });
+            let mut limit = self.limit(&response, attempt);
+            let mut refused = None;
+            if limit.is_none() && !(status.is_server_error() && method == Method::Get) {
+                let refusal = refusal(&what, response);
+                // Of some limits only the words tell.
+                limit = refusal.is_of_limit().then(|| self.plain_wait(attempt));
+                refused = Some(refusal);
+            }
+            match (limit, refused) {
+                (Some(wait), _) => {
+                    self.be_silent(wait);
+                    if attempt >= MOST_ATTEMPTS || wait > self.pace.longest_wait {
+                        return Err(ClientError::Limited { what, wait });
+                    }
                 }
-            } else if status.is_server_error() && method == Method::Get && attempt < MOST_ATTEMPTS {
-                thread::sleep(self.pace.retry_wait * attempt);
-            } else {
-                return Err(refusal(what, response));
+                (None, Some(refusal)) => return Err(refusal),
+                (None, None) if attempt < MOST_ATTEMPTS => {
+                    thread::sleep(self.pace.retry_wait * attempt);
+                }
+                (None, None) => {
+                    let message = "it has a fault of its own".to_owned();
+                    return Err(ClientError::Refused { what, status: status.as_u16(), message });
+                }
             }
         }
     }
@@ -251,8 +273,13 @@ impl Client {
             let left = number("x-ratelimit-reset").map_or(60, |reset| reset.saturating_sub(now));
             return Some(Duration::from_secs(left.max(0).unsigned_abs() + 1));
         }
-        let doubled = || self.pace.plain_wait * 2_u32.saturating_pow(attempt - 1);
-        (response.status() == StatusCode::TOO_MANY_REQUESTS).then(doubled)
+        let is_limit = response.status() == StatusCode::TOO_MANY_REQUESTS;
+        is_limit.then(|| self.plain_wait(attempt))
+    }
+
+    /// The wait after a limit that says nothing of its end.
+    fn plain_wait(&self, attempt: u32) -> Duration {
+        self.pace.plain_wait * 2_u32.saturating_pow(attempt - 1)
     }
 
     fn be_silent(&self, wait: Duration) {
@@ -289,13 +316,13 @@ impl Method {
     }
 }
 
-fn refusal(what: String, mut response: Response<Body>) -> ClientError {
+fn refusal(what: &str, mut response: Response<Body>) -> ClientError {
     let status = response.status().as_u16();
     let body = read_all(&mut response, LARGEST_REFUSAL).unwrap_or_default();
     let told = serde_json::from_slice::<Json>(&body).ok();
     let message = told.as_ref().and_then(|told| told["message"].as_str()).unwrap_or("no more");
     let message = message.chars().filter(|character| !character.is_control()).take(200).collect();
-    ClientError::Refused { what, status, message }
+    ClientError::Refused { what: what.to_owned(), status, message }
 }
 
 /// What went wrong, in words that never hold an address, which may be signed.

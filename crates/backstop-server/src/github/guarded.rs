@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use backstop_core::rerun::Answer;
 use backstop_store::StoreError;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::acting::MOST_ATTEMPTS;
+use super::acting::{ActingError, MOST_ATTEMPTS, once};
 use super::api::{Job, WorkflowRun};
 use super::client::{Client, ClientError};
 use super::failures::{Case, asked, looked_at, remember};
+use tokio::sync::oneshot::error::RecvError;
+
 use crate::access::Caller;
 use crate::problem::Problem;
 use crate::rerun::{self, Repository, actor, new_request_id};
@@ -31,8 +34,8 @@ pub struct RerunRequest {
     #[serde(default)]
     pub run_id: Option<u64>,
     pub mode: Mode,
-    /// How often a job may be run again.
-    #[serde(default = "two")]
+    /// How often a job may be run again; left out, twice.
+    #[serde(default = "two", deserialize_with = "two_if_null")]
     pub max_attempts: u64,
     #[serde(default)]
     pub request_id: Option<String>,
@@ -40,6 +43,11 @@ pub struct RerunRequest {
 
 const fn two() -> u64 {
     2
+}
+
+/// `null` is the same as nothing.
+fn two_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(two))
 }
 
 /// Which jobs are meant.
@@ -80,6 +88,13 @@ pub struct GuardedAnswer {
     pub jobs: Vec<JobOutcome>,
 }
 
+impl GuardedAnswer {
+    /// What allows nothing, and knows of no jobs.
+    fn blocked(answer: Answer) -> Self {
+        Self { answer, outcome: Outcome::Blocked, jobs: Vec::new() }
+    }
+}
+
 /// The decision's own fields, with `decision` for what became of it and `stopDecision` for what
 /// was decided.
 impl Serialize for GuardedAnswer {
@@ -112,6 +127,15 @@ pub enum RerunError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<ActingError> for RerunError {
+    fn from(error: ActingError) -> Self {
+        match error {
+            ActingError::Client(error) => Self::Client(error),
+            ActingError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl RerunRequest {
@@ -165,10 +189,16 @@ pub async fn rerun_route(
             let id = request.request_id.get_or_insert_with(|| request_id.clone()).clone();
             let actor = actor(caller.as_deref());
             let own = Arc::clone(&service);
-            // On a task of its own: a client that goes away must not leave half of it undone.
-            let working = tokio::spawn(async move {
+            // Behind the request: a client that goes away must not leave half of it undone.
+            let working = service.work.begin(async move {
                 match own.github.client.clone() {
-                    Some(client) => rerun(&own, &client, &request, &actor).await.map(Some),
+                    Some(client) => match rerun(&own, &client, &request, &actor).await {
+                        Err(RerunError::Store(error)) => {
+                            tracing::error!(%error, "a guarded re-run could not read or write");
+                            Ok(Some(held(&own, &request)))
+                        }
+                        other => other.map(Some),
+                    },
                     None => request.repository().map(|_| None),
                 }
             });
@@ -186,9 +216,7 @@ pub async fn rerun_route(
     response
 }
 
-fn responded(
-    result: Result<Result<Option<GuardedAnswer>, RerunError>, tokio::task::JoinError>,
-) -> Response {
+fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError>) -> Response {
     let problem = match result {
         Ok(Ok(Some(answer))) => return Json(answer).into_response(),
         Ok(Ok(None)) => Problem::new(
@@ -202,14 +230,32 @@ fn responded(
         Ok(Err(RerunError::Client(error))) => {
             Problem::new(StatusCode::BAD_GATEWAY, "GITHUB_FAULT", error.to_string())
         }
-        Ok(Err(RerunError::Store(error))) => {
-            tracing::error!(%error, "a guarded re-run could not read or write");
-            let why = "the store can't be read or written, so nothing is run again";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_FAULT", why)
-        }
+        Ok(Err(RerunError::Store(error))) => Problem::store(&error),
         Err(bug) => Problem::internal(&bug),
     };
     problem.into_response()
+}
+
+/// The answer where it can't even be told who asks: no job is touched.
+pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
+    let request_id = rerun::request_id_of(None, &parts.headers).ok().flatten();
+    let request_id = request_id.unwrap_or_else(new_request_id);
+    let answer = rerun::held_unread(service, &request_id, "it can't be told who asks");
+    let mut response = Json(GuardedAnswer::blocked(answer)).into_response();
+    if let Ok(value) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response
+}
+
+/// The answer where the store can't be used: no job is touched.
+fn held(service: &Service, request: &RerunRequest) -> GuardedAnswer {
+    let request_id = request.request_id.clone().unwrap_or_else(new_request_id);
+    let what = "what is known of it can't be read or written";
+    let mut answer = rerun::held_unread(service, &request_id, what);
+    answer.target.pr_number = Some(request.pr_number);
+    answer.target.run_id = request.run_id;
+    GuardedAnswer::blocked(answer)
 }
 
 /// Decides, and runs jobs again if the decision allows it. The decision is on record before the
@@ -395,20 +441,13 @@ async fn order(
     if let Order::Job(job) = what {
         key = format!("{key}:{job}");
     }
-    if !service.store.delivery_take(&key, service.now()).await? {
-        return Ok(false);
-    }
     let of = repository.clone();
-    let ordered = asked(client, move |client| match what {
+    let ordered = once(service, client, &key, move |client| match what {
         Order::All => client.rerun_all_jobs(&of, run),
         Order::Failed => client.rerun_failed_jobs(&of, run),
         Order::Job(job) => client.rerun_job(&of, job),
     });
-    if let Err(error) = ordered.await {
-        service.store.delivery_forget(&key).await?;
-        return Err(error.into());
-    }
-    Ok(true)
+    Ok(ordered.await?)
 }
 
 /// Notes what an order led to; an error counts as one only if nothing has been touched.

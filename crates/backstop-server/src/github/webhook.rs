@@ -12,6 +12,7 @@ use backstop_core::failure_class::{Class, OwnPatterns, classify, signal};
 use backstop_core::policy::GithubSettings;
 use backstop_core::rerun::{Answer, Minutes};
 use backstop_core::time::Timestamp;
+use backstop_store::Delivery;
 use serde_json::{Value, json};
 
 use super::acting::{self, ActingError};
@@ -78,10 +79,19 @@ async fn delivered(
             return Err(refuse(StatusCode::BAD_REQUEST, "INVALID_INPUT", why));
         }
     };
-    let taken = service.store.delivery_take(&format!("github:{id}"), service.now()).await;
+    let taken = service.store.delivery_take(&key(&id), &service.name, service.now()).await;
     match taken {
-        Ok(true) => {}
-        Ok(false) => return Ok(answered(StatusCode::OK, json!({ "status": "duplicate" }))),
+        Ok(Delivery::Taken) => {}
+        Ok(Delivery::Done) => {
+            return Ok(answered(StatusCode::OK, json!({ "status": "duplicate" })));
+        }
+        Ok(Delivery::UnderWay) => {
+            let why = "it is being worked on; should that break off, it can be sent again";
+            return Ok(answered(
+                StatusCode::ACCEPTED,
+                json!({ "status": "under_way", "why": why }),
+            ));
+        }
         Err(error) => {
             tracing::error!(%error, "a delivery can't be taken");
             let why = "the store can't be written; send it again later".to_owned();
@@ -98,13 +108,18 @@ async fn worked_on(
     id: String,
 ) -> Result<Response, Box<Problem>> {
     let own = Arc::clone(service);
-    let working = tokio::spawn(async move {
+    let working = service.work.begin(async move {
         let outcome = work(&own, &told, &id).await;
-        if let Err(error) = &outcome {
-            tracing::error!(%error, delivery = id, "a delivery could not be worked on");
-            if let Err(error) = own.store.delivery_forget(&format!("github:{id}")).await {
-                tracing::error!(%error, delivery = id, "a delivery could not be forgotten");
+        // Only now: what is cut off before can be sent again.
+        let noted = match &outcome {
+            Ok(_) => own.store.delivery_done(&key(&id)).await,
+            Err(error) => {
+                tracing::error!(%error, delivery = id, "a delivery could not be worked on");
+                own.store.delivery_forget(&key(&id)).await
             }
+        };
+        if let Err(error) = noted {
+            tracing::error!(%error, delivery = id, "what became of a delivery can't be noted");
         }
         outcome
     });
@@ -284,7 +299,9 @@ fn later(service: &Arc<Service>, told: &Told, case: &Case, answer: &Answer) {
     // Boxed, since this work may be put off once more.
     let working: std::pin::Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
         tokio::time::sleep(wait + Duration::from_secs(1)).await;
-        if let Err(error) = work(&service, &told, &id).await {
+        let own = Arc::clone(&service);
+        let working = service.work.begin(async move { work(&own, &told, &id).await });
+        if let Ok(Err(error)) = working.await {
             tracing::error!(%error, "a decision after a cool-down could not be made");
         }
     });
@@ -295,8 +312,13 @@ fn answered(status: StatusCode, body: Value) -> Response {
     (status, Json(body)).into_response()
 }
 
+/// What a delivery is remembered by.
+fn key(id: &str) -> String {
+    format!("github:{id}")
+}
+
 /// What GitHub itself sends at most.
-const LARGEST_DELIVERY: usize = 25 << 20;
+pub(crate) const LARGEST_DELIVERY: usize = 25 << 20;
 const LONGEST_HEADER: usize = 100;
 const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 const MOST_ATTEMPTS: u32 = 256;

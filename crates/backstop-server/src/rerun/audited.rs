@@ -1,7 +1,9 @@
 //! Answers questions, each on record before it is answered.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use backstop_core::facts::FailureFacts;
 use backstop_core::rerun::Answer;
 use backstop_core::time::Timestamp;
 use backstop_store::StoreError;
@@ -14,6 +16,7 @@ use crate::service::Service;
 /// Answers a question. When this returns, the answer is in the audit; if it can't be recorded, or
 /// can't be found at all, it is HOLD.
 pub async fn answer(service: &Service, mut question: Question) -> Answer {
+    without_secrets(service, &mut question.facts);
     let found = service.lawbooks.find(service, &question.repository).await;
     let lawbook = found.as_ref().ok().map(Arc::clone);
     let mut blocked =
@@ -49,6 +52,13 @@ pub(super) fn held(service: &Service, question: &Question, what: &str) -> Answer
     deciding::answer(None, &evidence, deciding::request(question, evidence.deployment_env))
 }
 
+/// The same where the question itself was not read.
+pub(crate) fn held_unread(service: &Service, request_id: &str, what: &str) -> Answer {
+    let cause = "the store can't be used";
+    let block = told(Block::by_fault(what, &cause));
+    deciding::unread(request_id, to_the_microsecond(service.now()), block)
+}
+
 async fn record(
     service: &Service,
     question: &Question,
@@ -60,7 +70,10 @@ async fn record(
     let engines = lawbook.map(|lawbook| &*lawbook.engines);
     let request = deciding::request(question, evidence.deployment_env);
     let answer = deciding::answer(engines, &evidence, request.clone());
-    match service.audit.append(deciding::row(question, &evidence, &answer)).await {
+    let mut row = deciding::row(question, &evidence, &answer);
+    // Whoever asked gets it back as it was; what is kept has no secret in it.
+    row.request_id = service.redactor.text(&row.request_id).into_owned();
+    match service.audit.append(row).await {
         Ok(()) => answer,
         Err(fault) => {
             let block = told(Block::by_fault("the decision can't be recorded", &fault));
@@ -68,6 +81,17 @@ async fn record(
             deciding::answer(engines, &evidence, request)
         }
     }
+}
+
+/// What a caller says of a failure is kept as evidence, and may be copied from a log.
+fn without_secrets(service: &Service, facts: &mut FailureFacts) {
+    let clean = |text: &mut String| {
+        if let Cow::Owned(cleaned) = service.redactor.text(text) {
+            *text = cleaned;
+        }
+    };
+    facts.failure_class.iter_mut().for_each(clean);
+    facts.failure_signals.iter_mut().for_each(clean);
 }
 
 fn told(block: Block) -> Block {

@@ -103,6 +103,25 @@ pub(super) fn answer(
     }
 }
 
+/// The answer to a question that was not read.
+pub(super) fn unread(request_id: &str, at: Timestamp, block: Block) -> Answer {
+    let evidence = Evidence {
+        facts: FailureFacts::default(),
+        signals: SignalSource::Given,
+        evaluated_at: at,
+        deployment_env: DeploymentEnv::here(),
+        blocked: Some(block),
+        policy_scope: None,
+    };
+    let request = Request {
+        request_id: request_id.to_owned(),
+        deployment_env: evidence.deployment_env.as_str(),
+        pr_number: None,
+        run_id: None,
+    };
+    answer(None, &evidence, request)
+}
+
 /// What is known without a lawbook.
 fn undecided(evidence: &Evidence, request: Request) -> Answer {
     Answer {

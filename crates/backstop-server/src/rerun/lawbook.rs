@@ -81,6 +81,9 @@ pub struct Lawbooks {
     engines: Mutex<HashMap<String, Weak<EnginePool>>>,
     orders: Mutex<Option<(Instant, Arc<[HaltOrder]>)>>,
     preset_is_kept: AtomicBool,
+    /// How often something was changed here. Held while the others are written, so that what was
+    /// looked up before a change is not kept after it.
+    changes: Mutex<u64>,
 }
 
 impl Lawbooks {
@@ -99,7 +102,7 @@ impl Lawbooks {
         {
             return Ok(Arc::clone(lawbook));
         }
-        let asked = Instant::now();
+        let (asked, changes) = (Instant::now(), *locked(&self.changes));
         let found = service.policies.find(&[repository.scope(), PolicyScope::Global]).await?;
         self.keep_preset(service).await?;
         let kept = locked(&self.known).get(&key).map(|(_, lawbook)| Arc::clone(lawbook));
@@ -111,11 +114,14 @@ impl Lawbooks {
         // Made while nobody waits for the lock: to compile a policy takes its time.
         let lawbook =
             kept.unwrap_or_else(|| Arc::new(Lawbook::new(found, |policy| self.ready(policy))));
-        let mut known = locked(&self.known);
-        if known.len() >= MOST_KNOWN {
-            known.clear();
+        let now = locked(&self.changes);
+        if *now == changes {
+            let mut known = locked(&self.known);
+            if known.len() >= MOST_KNOWN {
+                known.clear();
+            }
+            known.insert(key, (asked, Arc::clone(&lawbook)));
         }
-        known.insert(key, (asked, Arc::clone(&lawbook)));
         Ok(lawbook)
     }
 
@@ -145,6 +151,15 @@ impl Lawbooks {
         Ok(())
     }
 
+    /// Forgets what is in force, when that was changed here: who was told that it is changed must not
+    /// be answered by what was. What is being looked up meanwhile is not believed either.
+    pub(crate) fn forget(&self) {
+        let mut changes = locked(&self.changes);
+        *changes += 1;
+        locked(&self.known).clear();
+        *locked(&self.orders) = None;
+    }
+
     /// The halt order that covers a repository: one for everything, or for it alone.
     ///
     /// # Errors
@@ -158,9 +173,12 @@ impl Lawbooks {
         let orders = match known {
             Some((_, orders)) => orders,
             None => {
-                let asked = Instant::now();
+                let (asked, changes) = (Instant::now(), *locked(&self.changes));
                 let orders: Arc<[HaltOrder]> = service.store.halt_list().await?.into();
-                *locked(&self.orders) = Some((asked, Arc::clone(&orders)));
+                let now = locked(&self.changes);
+                if *now == changes {
+                    *locked(&self.orders) = Some((asked, Arc::clone(&orders)));
+                }
                 orders
             }
         };

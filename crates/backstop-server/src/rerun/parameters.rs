@@ -177,9 +177,12 @@ fn text(name: &str, given: &str) -> Result<String, String> {
     if given.trim().is_empty() {
         return Err(format!("{name} is blank; leave it out or say something"));
     }
-    match given.len() <= LONGEST_TEXT {
+    if given.contains('\0') {
+        return Err(format!("{name} has a NUL character in it"));
+    }
+    match given.chars().count() <= LONGEST_TEXT {
         true => Ok(given.to_owned()),
-        false => Err(format!("{name} is longer than {LONGEST_TEXT} bytes")),
+        false => Err(format!("{name} is longer than {LONGEST_TEXT} characters")),
     }
 }
 
@@ -232,6 +235,9 @@ fn failure_signals(given: &str) -> Result<Vec<String>, Box<Problem>> {
     if signals.iter().any(|signal| signal.len() > LONGEST_TEXT) {
         let why = format!("an entry of previousFailureSignals is longer than {LONGEST_TEXT} bytes");
         return refuse(why);
+    }
+    if given.contains('\0') {
+        return refuse("previousFailureSignals has a NUL character in it".to_owned());
     }
     Ok(signals.into_iter().map(str::to_owned).collect())
 }

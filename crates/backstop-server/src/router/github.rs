@@ -34,7 +34,7 @@ fn stop_decision() -> Route {
     .required_query("currentJobAttempts", "How often the job was run again.", count())
     .required_query("totalPrAttempts", "How often jobs of the pull request were.", count())
     .query("runId", "The workflow run.", number())
-    .query("failureClass", "What kind of failure it is.", text(200))
+    .query("failureClass", "What kind of failure it is.", text(256))
     .query("lastChangedAt", "When something about it changed last.", time())
     .query("firstFailureAt", "When it failed first.", time())
     .query(
@@ -61,6 +61,7 @@ fn guarded_rerun() -> Route {
         )
         .refuses(409, "This service has no token for GitHub.")
         .refuses(502, "GitHub can't be asked.")
+        .when_store_fails(github::hold_for_store)
 }
 
 fn webhook() -> Route {
@@ -69,8 +70,9 @@ fn webhook() -> Route {
     })
     .says("Takes what GitHub tells of runs, jobs and checks.")
     .takes::<schemas::Object>()
-    .answers::<schemas::Object>(200, "It was taken before, or is a greeting.")
-    .answers::<schemas::Object>(202, "It is taken.")
+    .takes_up_to(github::LARGEST_DELIVERY)
+    .answers::<schemas::Object>(200, "It was worked on, now or before, or is a greeting.")
+    .answers::<schemas::Object>(202, "It is worked on, or is of no interest.")
     .refuses(401, "It is not signed with the secret that both sides know.")
     .refuses(409, "This service has no secret to check it by.")
     .refuses(503, "It can't be remembered now.")
@@ -105,6 +107,7 @@ struct Rerun {
     mode: String,
     #[schemars(range(min = 1, max = 5), default)]
     max_attempts: Option<u64>,
+    #[schemars(length(min = 1, max = 256), regex(pattern = "^[!-~]+$"))]
     request_id: Option<String>,
 }
 

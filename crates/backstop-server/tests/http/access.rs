@@ -113,6 +113,12 @@ fn other_ways_to_say_a_token_are_refused() {
     let answer =
         server.ask("GET", "/v1/runs", &[("authorization", &format!("bearer {token}"))], "");
     assert_eq!(answer.status, 200);
+    let good = format!("Bearer {token}");
+    for second in [good.as_str(), "Bearer bks_other"] {
+        let both = [("authorization", good.as_str()), ("authorization", second)];
+        let answer = server.ask("GET", "/v1/runs", &both, "");
+        assert_eq!(answer.status, 400, "whose request it is must be clear");
+    }
 }
 
 #[test]
@@ -138,8 +144,12 @@ fn who_may_only_report_can_not_say_what_a_supervisor_observes() {
 #[test]
 fn requests_from_other_sites_are_refused_before_anything_else() {
     let server = Server::start();
-    let foreign = server.ask("GET", "/healthz", &[("host", "evil.example")], "");
+    let foreign = server.ask("GET", "/v1/reasons", &[("host", "evil.example")], "");
     assert_eq!((foreign.status, foreign.code().as_str()), (421, "UNKNOWN_HOST"));
+    // Who only watches whether it is there may call it as they like.
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.ask("GET", path, &[("host", "any.example")], "").status, 200, "{path}");
+    }
     let origin = [JSON, ("origin", "https://evil.example")];
     assert_eq!(server.ask("POST", "/v1/halt", &origin, "{}").status, 403);
     let form = [("content-type", "application/x-www-form-urlencoded")];

@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use backstop_server::github::WebhookSecret;
+
 use crate::support::{Server, connect, read_answer, read_head, request};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -23,6 +25,31 @@ fn a_body_that_is_too_large_is_refused_whether_it_says_so_or_not() {
     let headers = [JSON, ("transfer-encoding", "chunked")];
     assert_eq!(server.ask("POST", "/v1/decide", &headers, &chunked).status, 413);
     assert_eq!(server.post("/v1/decide", "{}").status, 200);
+}
+
+#[test]
+fn a_delivery_may_be_as_large_as_github_sends_them() {
+    let server = Server::with(
+        |options| {
+            options.github.secret = WebhookSecret::new("a secret");
+            options.limits.body_bytes = 1_000;
+        },
+        |store| store,
+    );
+    let sized = |length: usize| format!("{{\"x\":\"{}\"}}", "x".repeat(length));
+    let deliver = |body: &str| server.post("/webhooks/github", body);
+    // It is read, and then not believed.
+    let answer = deliver(&sized(3 << 20));
+    assert_eq!((answer.status, answer.code().as_str()), (401, "INVALID_SIGNATURE"));
+    let announced = [JSON, ("content-length", "26214401")];
+    let answer = server.ask("POST", "/webhooks/github", &announced, "{");
+    assert_eq!((answer.status, answer.code().as_str()), (413, "TOO_LARGE"));
+    // What does not say how large it is may only be as large as other bodies.
+    let large = sized(2_000);
+    let chunked = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    let headers = [JSON, ("transfer-encoding", "chunked")];
+    assert_eq!(server.ask("POST", "/webhooks/github", &headers, &chunked).status, 413);
+    assert_eq!(server.post("/v1/decide", &large).status, 413);
 }
 
 #[test]
@@ -49,8 +76,11 @@ fn a_head_that_does_not_come_is_not_waited_for() {
 #[test]
 fn a_head_that_is_too_large_is_refused() {
     let server = Server::start();
-    let long = "x".repeat(100_000);
-    assert_eq!(server.ask("GET", "/healthz", &[("x-long", &long)], "").status, 431);
+    for (length, status) in [(100_000, 431), (33_000, 431), (32_000, 200)] {
+        let long = "x".repeat(length);
+        let answer = server.ask("GET", "/healthz", &[("x-long", &long)], "");
+        assert_eq!(answer.status, status, "{length}");
+    }
     let many: Vec<_> = (0..200).map(|_| ("x-many", "1")).collect();
     assert_eq!(server.ask("GET", "/healthz", &many, "").status, 431);
 }

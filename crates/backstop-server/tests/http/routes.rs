@@ -347,6 +347,7 @@ fn tokens_that_make_no_sense_are_refused() {
             ("/v1/tokens", "{}", 400),
             ("/v1/tokens", r#"{"name":"a","scopes":[]}"#, 400),
             ("/v1/tokens", r#"{"name":"a","scopes":["root"]}"#, 400),
+            ("/v1/tokens", r#"{"name":"a","scopes":["read","read"]}"#, 400),
             ("/v1/tokens", r#"{"name":"","scopes":["read"]}"#, 400),
             (
                 "/v1/tokens",
@@ -357,6 +358,83 @@ fn tokens_that_make_no_sense_are_refused() {
     );
     assert_eq!(server.get("/v1/tokens").json(), json!([]));
     assert_eq!(server.ask("DELETE", "/v1/tokens/x", &[], "").status, 404);
+}
+
+#[test]
+fn what_the_document_allows_is_taken_and_nothing_more() {
+    let server = Server::start();
+    let labelled = |length| json!({ "labels": { "k": "ä".repeat(length) } }).to_string();
+    let named = |length| format!("/v1/audit?request_id={}", "x".repeat(length));
+    statuses(
+        &server,
+        "POST",
+        &[
+            ("/v1/runs", &labelled(500), 201),
+            ("/v1/runs", &labelled(501), 400),
+            ("/v1/policies", "", 400),
+            ("/v1/policies", " \n", 400),
+            ("/v1/policies", "{}", 201),
+        ],
+    );
+    statuses(&server, "GET", &[(&named(256), "", 200), (&named(257), "", 400)]);
+}
+
+/// Who was told that it is done is not answered by what was before.
+#[test]
+fn an_order_and_a_policy_count_for_the_very_next_question() {
+    let server = Server::start();
+    let ask = |attempts: u32| {
+        let path = "/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop";
+        let counts = format!("&currentJobAttempts={attempts}&totalPrAttempts={attempts}");
+        server.get(&format!("{path}{counts}")).json()["decision"].clone()
+    };
+    let store = |most: u32| {
+        let text = json!({ "stopRules": { "maxRerunsPerJob": most } }).to_string();
+        let stored = server.post("/v1/policies", &text).json();
+        json!({ "policy_hash": stored["hash"] }).to_string()
+    };
+    let (strict, mild) = (store(1), store(3));
+    let scope = "/v1/policies/active/repo:acme%2Fshop";
+    let json_type = [("content-type", "application/json")];
+    let put = |policy: &str| assert_eq!(server.ask("PUT", scope, &json_type, policy).status, 200);
+    for _ in 0..5 {
+        assert_eq!(ask(0), "CONTINUE");
+        assert_eq!(server.post("/v1/halt", "{}").status, 201);
+        assert_eq!(ask(0), "HOLD");
+        assert_eq!(server.post("/v1/release", "{}").status, 200);
+        assert_eq!(ask(0), "CONTINUE");
+        put(&mild);
+        assert_eq!(ask(2), "CONTINUE");
+        put(&strict);
+        assert_eq!(ask(2), "HOLD");
+    }
+}
+
+/// What is said of a halt or a failure may be copied from a log with a secret in it.
+#[test]
+fn secrets_are_not_written_down() {
+    let server = Server::start();
+    let secret = format!("ghp_{}", "Ab3".repeat(12));
+    let run = json!({ "labels": { "key": secret }, "command": ["deploy", "--api-key", "abc"] });
+    let run = begin(&server, &run);
+    let halt = json!({ "labels": { "key": secret }, "why": format!("it leaked {secret}") });
+    assert_eq!(server.post("/v1/halt", &halt.to_string()).json()["runs"], json!([run]));
+    let path = format!(
+        "/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop&currentJobAttempts=0\
+         &totalPrAttempts=0&requestId={secret}&failureClass={secret}&previousFailureSignals={secret}"
+    );
+    assert_eq!(server.get(&path).json()["requestId"], secret, "who asked gets it back");
+    for path in
+        ["/v1/audit", "/v1/halt", "/v1/runs?include=origin", "/v1/runs/latest?include=inside"]
+    {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.contains("[redacted]"), "{path}: {}", answer.body);
+        assert!(!answer.body.contains(&secret) && !answer.body.contains("abc"), "{path}");
+    }
+    let origin = &server.get("/v1/runs?include=origin").json()["runs"][0]["origin"];
+    assert_eq!(origin["command"], json!(["deploy", "--api-key", "[redacted]"]));
+    assert_eq!(origin["cwd"], "/", "whoever reports is somewhere else");
 }
 
 #[test]

@@ -65,6 +65,22 @@ fn a_policy_from_the_network_runs_nothing_and_tells_nobody() {
     nothing_is_stored(&server);
 }
 
+#[test]
+fn a_policy_that_was_refused_is_on_record() {
+    let server = Server::start();
+    let policy = json!({ "verify": { "command": "make" } });
+    by_every_way(&server, &policy);
+    let rows = server.get("/v1/audit?decision=REFUSED").json();
+    let rows = rows["rows"].as_array().cloned().unwrap_or_default();
+    // All ways but the one that remembers nothing.
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    for row in rows {
+        assert_eq!(row["reason_code"], "NOT_DATA_ONLY");
+        assert_eq!(row["actor"], "local");
+        assert!(row["reasons"].to_string().contains("verify"), "{row}");
+    }
+}
+
 /// Paths that lead out of the run's directory, or would on some system or after some decoding.
 const TRAVERSALS: &[&str] = &[
     "/etc/passwd",

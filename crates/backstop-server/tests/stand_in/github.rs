@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use backstop_server::github::{Client, Pace};
 use serde_json::{Value as Json, json};
+use tokio::sync::Semaphore;
 
 #[derive(Default)]
 pub struct World {
@@ -21,7 +22,11 @@ pub struct World {
     pub comments: Vec<(u64, String)>,
     /// What is answered to the next requests instead.
     pub refusals: VecDeque<(u16, Vec<(&'static str, String)>)>,
+    /// In these words, where they are not the usual ones.
+    pub refused_because: Option<&'static str>,
     pub requests: Vec<String>,
+    /// Answers wait for this, if it is there.
+    pub gate: Option<Arc<Semaphore>>,
     /// What the host of the logs got as authorization.
     pub strayed: Vec<String>,
 }
@@ -111,8 +116,15 @@ async fn api(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
+    let gate = {
+        let mut world = world.lock().unwrap();
+        world.requests.push(format!("{method} {}", uri.path()));
+        world.gate.clone()
+    };
+    if let Some(gate) = gate {
+        let _passed = gate.acquire().await.unwrap();
+    }
     let mut world = world.lock().unwrap();
-    world.requests.push(format!("{method} {}", uri.path()));
     if headers.get("authorization").is_none_or(|value| value != &format!("Bearer {TOKEN}")) {
         return told(401, json!({"message": "Bad credentials"}));
     }
@@ -120,7 +132,8 @@ async fn api(
         return told(400, json!({"message": "headers are missing"}));
     }
     if let Some((status, headers)) = world.refusals.pop_front() {
-        let mut response = told(status, json!({"message": "API rate limit exceeded"}));
+        let why = world.refused_because.unwrap_or("API rate limit exceeded");
+        let mut response = told(status, json!({ "message": why }));
         for (name, value) in headers {
             response.headers_mut().insert(name, value.parse().unwrap());
         }

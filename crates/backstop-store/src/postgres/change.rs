@@ -4,17 +4,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backstop_core::id::RunId;
+use sqlx::Row as _;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::client::{Client, Limit};
-use super::fault::Fault;
+use super::fault::{self, Fault};
 use super::sql::sql;
 use crate::StoreError;
 use crate::encode::number;
 use crate::row::Cells as _;
+use crate::unique;
 
 /// Tells those who wait for a run. Sent after the commit and not with it: the server lets only one
 /// transaction at a time commit an announcement, and would have all appends wait for each other's
@@ -55,8 +57,8 @@ impl Ear {
             {
                 return Ok(());
             }
-            // Who listens through a pooler hears nothing, and who died after a commit announced
-            // nothing: so it looks now and then all the same.
+            // Nobody listens through a pooler, and who died after a commit announced nothing: so it
+            // looks now and then all the same.
             let look = end.min(Instant::now() + LOOK);
             loop {
                 match timeout_at(look, heard.recv()).await {
@@ -95,25 +97,56 @@ impl Drop for Listening {
 /// Listens for as long as the store is open. While it can't, those who wait look by themselves.
 async fn listen(client: Client, heard: broadcast::Sender<Arc<str>>) {
     loop {
-        // The wait ends with an error when the connection does.
-        let _ended: Result<(), sqlx::Error> = async {
-            let pool = PgPoolOptions::new()
-                .max_connections(1)
-                .acquire_timeout(RETRY)
-                .idle_timeout(None)
-                .max_lifetime(None)
-                .connect_lazy_with(client.options().clone());
-            let mut listener = PgListener::connect_with(&pool).await?;
-            listener.listen(CHANNEL).await?;
-            loop {
-                let announced = listener.recv().await?;
-                // Nobody may be waiting.
-                heard.send(Arc::from(announced.payload())).ok();
-            }
-        }
-        .await;
-        sleep(RETRY).await;
+        let pause = match hear(&client, &heard).await {
+            Ok(Session::Lent) => LOOK_FOR_ITS_OWN,
+            // The connection has ended, or there was none.
+            Ok(Session::Own) | Err(_) => RETRY,
+        };
+        sleep(pause).await;
     }
+}
+
+/// Whose session was listened in.
+enum Session {
+    Own,
+    /// A pooler's: nothing was listened to.
+    Lent,
+}
+
+/// Listens until the connection ends, if it is one of our own.
+///
+/// What listens is a session of the server's. A pooler lends it to others between two transactions,
+/// and what is announced would reach them: they would take it for a breach of the protocol. So
+/// nothing is listened to before the session has told that it was begun by us, which it knows by a
+/// parameter that came with the connection. A pooler drops that, refuses it, or keeps such a session
+/// for us alone.
+async fn hear(
+    client: &Client,
+    heard: &broadcast::Sender<Arc<str>>,
+) -> Result<Session, sqlx::Error> {
+    let mark = unique::name();
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(RETRY)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(client.options().clone().options([(MARK, &mark)]));
+    let mut listener = match PgListener::connect_with(&pool).await {
+        Err(error) if fault::is_refused_for_good(&error) => return Ok(Session::Lent),
+        connected => connected?,
+    };
+    // A new connection would have to tell it anew.
+    listener.eager_reconnect(false);
+    let told = sqlx::raw_sql(ASK_FOR_MARK).fetch_one(&mut listener).await?;
+    if told.try_get::<Option<&str>, _>(0)? != Some(mark.as_str()) {
+        return Ok(Session::Lent);
+    }
+    listener.listen(CHANNEL).await?;
+    while let Some(announced) = listener.try_recv().await? {
+        // Nobody may be waiting.
+        heard.send(Arc::from(announced.payload())).ok();
+    }
+    Ok(Session::Own)
 }
 
 async fn has_news(client: &Client, run: RunId, after: u64) -> Result<bool, Fault> {
@@ -131,3 +164,7 @@ const CHANNEL: &str = "backstop";
 const HEARD: usize = 1_024;
 const LOOK: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(5);
+/// A pooler stays one for as long as most programs run.
+const LOOK_FOR_ITS_OWN: Duration = Duration::from_secs(600);
+const MARK: &str = "backstop.ear";
+const ASK_FOR_MARK: &str = "SELECT current_setting('backstop.ear', TRUE)";

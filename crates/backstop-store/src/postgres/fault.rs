@@ -168,6 +168,13 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
+/// Whether who was asked for a connection will never give one that is asked for like this: a pooler
+/// says so of parameters that it does not know.
+pub fn is_refused_for_good(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else { return false };
+    !error.code().is_some_and(|code| is_of_shutdown(&code))
+}
+
 /// The server ends the connection, and with it whatever was under way.
 fn is_of_connection(code: &str) -> bool {
     code.starts_with("08") || is_of_shutdown(code)

@@ -67,6 +67,15 @@ impl fmt::Debug for ServerUrl {
 }
 
 impl PostgresStore {
+    /// Whether a database has the tables of a store, of whatever version.
+    ///
+    /// # Errors
+    /// A server that can't be reached.
+    pub async fn is_there(url: &ServerUrl) -> Result<bool, StoreError> {
+        let client = Client::new(url.options()?);
+        schema::has_version(&client).await.map_err(|fault| fault.of_open(&url.to_string()))
+    }
+
     /// Opens the store in a database, and creates the tables that are missing. When this returns,
     /// the store can be written.
     ///

@@ -15,6 +15,7 @@ use crate::encode::{json, number};
 use crate::lease::{Holder, Lease, LeaseRecord};
 use crate::record::{Run, RunFilter};
 use crate::row::{Cells as _, FromRow as _};
+use crate::unique;
 
 pub async fn create(client: &Client, run: &Run) -> Result<(), StoreError> {
     let (command, labels) = (json(&run.command)?, json(&run.labels)?);
@@ -36,10 +37,19 @@ pub async fn create(client: &Client, run: &Run) -> Result<(), StoreError> {
     let insert = sql(
         "INSERT INTO runs (id, created_at, updated_at, cwd, command, labels, policy_hash, \
          status, state, launch, supervised, pruned) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+         ON CONFLICT (id) DO UPDATE SET id = excluded.id \
+         WHERE (runs.created_at, runs.updated_at, runs.cwd, runs.launch, runs.policy_hash) = \
+             (excluded.created_at, excluded.updated_at, excluded.cwd, excluded.launch, \
+              excluded.policy_hash) \
+         RETURNING id",
         &values,
     );
-    match client.write(Again::Never, insert).await {
+    // The very same one again is the one of which the answer was lost.
+    match client.write(Again::Harmless, insert).await {
+        Ok(rows) if rows.is_empty() => {
+            Err(StoreError::Write(format!("there is a run {} already", run.id)))
+        }
         Ok(_) => Ok(()),
         Err(fault) if fault.is_missing_reference() => Err(StoreError::Write(format!(
             "the policy {} of run {} is not in the store",
@@ -83,20 +93,24 @@ pub async fn acquire(
     duration: Duration,
     even_if_held_by: Option<u64>,
 ) -> Result<Lease, StoreError> {
-    let holder = json(holder)?;
+    let text = json(holder)?;
     let values = [
         run.as_str().into(),
-        (&holder).into(),
+        (&text).into(),
         nanoseconds(duration).into(),
         even_if_held_by.map(number).into(),
     ];
-    let call = sql("SELECT * FROM backstop_acquire($1, $2, $3, $4)", &values);
-    let written = client.write(Again::Never, call).await;
+    let call = || sql("SELECT * FROM backstop_acquire($1, $2, $3, $4)", &values);
+    let first = client.write(Again::Never, call()).await;
+    let is_again = first.as_ref().is_err_and(Fault::is_unknown);
+    let written = if is_again { client.write(Again::Harmless, call()).await } else { first };
     let rows = written.map_err(|fault| fault.of_write_for(run))?;
     let damaged = |error| Fault::from(error).of_read();
     let row = rows.first().ok_or(StoreError::NoRun(run))?;
     let record = LeaseRecord::from_row(row).map_err(damaged)?;
-    if row.flag("taken").map_err(damaged)? { Ok(record.lease) } else { Err(record.refusal()) }
+    // A holder that asks again since the answer was lost has it by then.
+    let is_ours = row.flag("taken").map_err(damaged)? || is_again && record.holder == *holder;
+    if is_ours { Ok(record.lease) } else { Err(record.refusal()) }
 }
 
 pub async fn renew(client: &Client, lease: &Lease, duration: Duration) -> Result<(), StoreError> {
@@ -125,15 +139,17 @@ pub async fn post(
     key: Option<&str>,
     body: &str,
 ) -> Result<i64, StoreError> {
+    // Without a key of the sender's it has one of its own, so that it can be sent again if the answer
+    // is lost. With a blank, which no sender's has.
+    let key = key.map_or_else(|| format!("own {}", unique::name()), str::to_owned);
     let insert = sql(
         // An update that changes nothing, so that the first one's number is answered.
         "INSERT INTO inbox (run, key, body) VALUES ($1, $2, $3) \
          ON CONFLICT (run, key) WHERE key IS NOT NULL DO UPDATE SET key = excluded.key \
          RETURNING number",
-        &[run.as_str().into(), key.into(), body.into()],
+        &[run.as_str().into(), (&key).into(), body.into()],
     );
-    let again = if key.is_some() { Again::Harmless } else { Again::Never };
-    let written = client.write_and(again, insert, &announcement(run)).await;
+    let written = client.write_and(Again::Harmless, insert, &announcement(run)).await;
     let rows = written.map_err(|fault| fault.of_write_for(run))?;
     let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
     row.number("number").map_err(|error| Fault::from(error).of_read())

@@ -39,12 +39,20 @@ async fn found(client: &Client) -> Result<Found, Fault> {
     let rows = client.read(server, super::client::Limit::ORDINARY).await?;
     let row = rows.first().ok_or_else(Fault::of_silence)?;
     let (server, name) = (row.number("server")?, row.text("name")?.to_owned());
-    let version = match client.read(VERSION, super::client::Limit::ORDINARY).await {
-        Ok(rows) => rows.first().map(|row| row.number("version")).transpose()?,
-        Err(fault) if fault.is_missing_table() => None,
-        Err(fault) => return Err(fault),
-    };
-    Ok(Found { server, name, version })
+    Ok(Found { server, name, version: version(client).await? })
+}
+
+async fn version(client: &Client) -> Result<Option<i64>, Fault> {
+    match client.read(VERSION, super::client::Limit::ORDINARY).await {
+        Ok(rows) => Ok(rows.first().map(|row| row.number("version")).transpose()?),
+        Err(fault) if fault.is_missing_table() => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Whether a database has tables of ours.
+pub async fn has_version(client: &Client) -> Result<bool, Fault> {
+    Ok(version(client).await?.is_some())
 }
 
 /// Whoever comes first does it, in one transaction; the others wait for it and find it done.
@@ -93,6 +101,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(1651209076, 0); \
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_services.sql"),
+    include_str!("../../migrations/postgres/0003_unfinished.sql"),
 ];
 
 const NEEDED_SERVER: i64 = 140_000;

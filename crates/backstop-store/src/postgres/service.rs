@@ -14,7 +14,7 @@ use crate::access::TokenRecord;
 use crate::audit::Hash;
 use crate::encode::{json, number};
 use crate::halting::HaltOrder;
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, LEFT_ALONE, PullRequest};
 use crate::row::FromRow as _;
 
 pub async fn put_token(client: &Client, token: &TokenRecord) -> Result<(), StoreError> {
@@ -97,14 +97,33 @@ pub async fn list_signals(
 pub async fn take_delivery(
     client: &Client,
     delivery: &str,
+    by: &str,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Delivery, StoreError> {
+    let values =
+        [delivery.into(), at.as_nanos().into(), by.into(), at.minus(LEFT_ALONE).as_nanos().into()];
     let insert = sql(
-        "INSERT INTO deliveries VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id",
-        &[delivery.into(), at.as_nanos().into()],
+        // An update that changes nothing, so that it is answered how it stands.
+        "INSERT INTO deliveries AS known (id, at, taken_by) VALUES ($1, $2, $3) \
+         ON CONFLICT (id) DO UPDATE SET (at, taken_by) = (SELECT \
+             CASE WHEN lost THEN $2 ELSE known.at END, \
+             CASE WHEN lost THEN $3 ELSE known.taken_by END \
+             FROM (SELECT known.at <= $4 AND known.taken_by IS NOT NULL AND NOT EXISTS ( \
+                 SELECT 1 FROM services \
+                 WHERE services.id = known.taken_by AND expires_at > backstop_now()) \
+             AS lost) AS looked) \
+         RETURNING taken_by IS NULL AS done, at = $2 AND taken_by = $3 AS taken",
+        &values,
     );
-    let rows = client.write(Again::Never, insert).await.map_err(Fault::of_write)?;
-    Ok(!rows.is_empty())
+    // A second time finds what the first one took: nobody else takes at the same nanosecond.
+    let rows = client.write(Again::Harmless, insert).await.map_err(Fault::of_write)?;
+    let row = rows.first().ok_or_else(|| StoreError::Write("nothing was taken".to_owned()))?;
+    Delivery::from_row(row).map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn finish_delivery(client: &Client, delivery: &str) -> Result<(), StoreError> {
+    let update = sql("UPDATE deliveries SET taken_by = NULL WHERE id = $1", &[delivery.into()]);
+    client.write(Again::Harmless, update).await.map(drop).map_err(Fault::of_write)
 }
 
 pub async fn forget_delivery(client: &Client, delivery: &str) -> Result<(), StoreError> {

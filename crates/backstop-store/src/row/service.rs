@@ -6,7 +6,7 @@ use super::{
 };
 use crate::access::{Scope, TokenRecord};
 use crate::halting::HaltOrder;
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::scope::Activation;
 
 impl FromRow for Activation {
@@ -29,6 +29,15 @@ impl FromRow for HaltOrder {
             by: owned(row, "by")?,
             at: time(row, "at")?,
         })
+    }
+}
+
+impl FromRow for Delivery {
+    fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
+        if row.flag("done")? {
+            return Ok(Self::Done);
+        }
+        Ok(if row.flag("taken")? { Self::Taken } else { Self::UnderWay })
     }
 }
 

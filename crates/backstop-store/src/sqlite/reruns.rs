@@ -7,8 +7,10 @@ use super::fault::Fault;
 use super::reader::Readers;
 use super::writer::{Durability, Writer};
 use crate::StoreError;
+use crate::clock::now;
 use crate::encode::number;
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, LEFT_ALONE, PullRequest};
+use crate::row::FromRow as _;
 
 pub async fn put(writer: &Mutex<Writer>, signal: &FailureSignal) -> Result<(), StoreError> {
     let query = sqlx::query(
@@ -51,14 +53,37 @@ pub async fn list(
 pub async fn take(
     writer: &Mutex<Writer>,
     delivery: &str,
+    by: &str,
     at: Timestamp,
-) -> Result<bool, StoreError> {
-    let query =
-        sqlx::query("INSERT INTO deliveries VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING id");
-    let query = query.bind(delivery).bind(at.as_nanos());
+) -> Result<Delivery, StoreError> {
+    let query = sqlx::query(
+        // An update that changes nothing, so that it is answered how it stands.
+        "INSERT INTO deliveries AS known (id, at, taken_by) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (id) DO UPDATE SET (at, taken_by) = (SELECT \
+             CASE WHEN lost THEN ?2 ELSE known.at END, \
+             CASE WHEN lost THEN ?3 ELSE known.taken_by END \
+             FROM (SELECT known.at <= ?4 AND known.taken_by IS NOT NULL AND NOT EXISTS ( \
+                 SELECT 1 FROM services \
+                 WHERE services.id = known.taken_by AND expires_at > ?5) \
+             AS lost) AS looked) \
+         RETURNING taken_by IS NULL AS done, at = ?2 AND taken_by = ?3 AS taken",
+    );
+    let query = query
+        .bind(delivery)
+        .bind(at.as_nanos())
+        .bind(by)
+        .bind(at.minus(LEFT_ALONE).as_nanos())
+        .bind(now().as_nanos());
     let mut writer = writer.lock().await;
     let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
-    Ok(!rows.is_empty())
+    let row = rows.first().ok_or_else(|| StoreError::Write("nothing was taken".to_owned()))?;
+    Delivery::from_row(row).map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn finish(writer: &Mutex<Writer>, delivery: &str) -> Result<(), StoreError> {
+    let query = sqlx::query("UPDATE deliveries SET taken_by = NULL WHERE id = ?1").bind(delivery);
+    let mut writer = writer.lock().await;
+    writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
 }
 
 pub async fn forget(writer: &Mutex<Writer>, delivery: &str) -> Result<(), StoreError> {

@@ -117,6 +117,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0002_journal_order.sql"),
     include_str!("../../migrations/sqlite/0003_service.sql"),
     include_str!("../../migrations/sqlite/0004_services.sql"),
+    include_str!("../../migrations/sqlite/0005_unfinished.sql"),
 ];
 
 /// Marks a database as ours: the letters `bkst`.

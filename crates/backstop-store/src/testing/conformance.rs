@@ -77,6 +77,7 @@ macro_rules! conformance_cases {
             tokens_are_found_by_hash_until_revoked,
             failures_are_kept_once_and_listed_in_order,
             a_delivery_is_taken_once,
+            a_delivery_that_was_left_unfinished_is_taken_anew,
             orders_to_halt_are_in_force_until_released,
             a_service_attends_until_it_ends_or_is_not_heard_of,
             a_request_is_taken_in_once,

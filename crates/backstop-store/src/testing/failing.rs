@@ -18,7 +18,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::scope::{Activation, PolicyScope};
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
@@ -297,8 +297,17 @@ impl Store for FailingStore {
         self.next()?.signal_list(pull_request, job, limit).await
     }
 
-    async fn delivery_take(&self, id: &str, at: Timestamp) -> Result<bool, StoreError> {
-        self.next()?.delivery_take(id, at).await
+    async fn delivery_take(
+        &self,
+        id: &str,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<Delivery, StoreError> {
+        self.next()?.delivery_take(id, by, at).await
+    }
+
+    async fn delivery_done(&self, id: &str) -> Result<(), StoreError> {
+        self.next()?.delivery_done(id).await
     }
 
     async fn delivery_forget(&self, id: &str) -> Result<(), StoreError> {

@@ -80,6 +80,11 @@ impl Server {
         Ok(server)
     }
 
+    /// Where its files and sockets are.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Creates a database.
     ///
     /// # Panics
@@ -197,9 +202,9 @@ impl Server {
     fn as_user(&self, program: &str) -> Command {
         let path = self.programs.join(program);
         let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            let user = format!("--reuid={USER}");
-            command.args([&user, &format!("--regid={USER}"), "--clear-groups", "--"]).arg(path);
+            let [program, words @ ..] = as_server();
+            let mut command = Command::new(program);
+            command.args(words).arg(path);
             command
         } else {
             Command::new(path)
@@ -221,8 +226,13 @@ impl Drop for Server {
 
 impl Database<'_> {
     pub fn url(&self) -> String {
+        self.url_at(5_432)
+    }
+
+    /// The same by another socket in the same place.
+    pub(super) fn url_at(&self, port: u16) -> String {
         let socket = self.server.directory.display().to_string().replace('/', "%2F");
-        format!("postgres://backstop@{socket}/{}", self.name)
+        format!("postgres://backstop@{socket}:{port}/{}", self.name)
     }
 
     /// Runs a statement in it, as somebody who is not backstop.
@@ -242,6 +252,11 @@ impl Database<'_> {
              WHERE datname = current_database() AND pid <> pg_backend_pid()";
         self.query(statement).expect("the connections are cut");
     }
+}
+
+/// What starts a program as the user that root lets serve.
+pub(super) fn as_server() -> [&'static str; 5] {
+    ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]
 }
 
 /// Where PostgreSQL's programs are: Debian keeps them out of the search path.
@@ -286,7 +301,7 @@ fn run(command: &mut Command) -> io::Result<String> {
     Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
 }
 

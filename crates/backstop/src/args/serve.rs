@@ -95,7 +95,7 @@ pub struct RerunArguments {
     /// The pull request
     #[arg(long, value_name = "NUMBER")]
     pub pr: u64,
-    /// The workflow run [default: the newest of the pull request]
+    /// The workflow run [default: every one for the newest commit of the pull request]
     #[arg(long, value_name = "NUMBER")]
     pub run_id: Option<u64>,
     /// All jobs, not only those that failed

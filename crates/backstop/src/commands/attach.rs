@@ -34,7 +34,7 @@ mod asked;
 mod screen;
 
 pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = opened.run(&arguments.run)?;
     if !run.supervised {
         return Err(Error::NotNow(format!(

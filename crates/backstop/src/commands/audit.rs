@@ -31,7 +31,7 @@ pub fn run(command: &AuditCommand, terminal: &mut Terminal) -> Result<u8, Error>
 }
 
 fn ls(arguments: &AuditLsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = arguments.run.as_deref().map(|name| opened.run(name)).transpose()?;
     let (owner, repo) = arguments.repo.clone().unzip();
     let filter = AuditFilter {
@@ -74,7 +74,7 @@ pub fn print_rows(rows: &[AuditRow], as_json: bool, terminal: &mut Terminal) -> 
 }
 
 fn show(arguments: &AuditShowArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let number = arguments.number;
     let missing = || missing(number);
     let before = number.checked_sub(1).ok_or_else(missing)?;
@@ -164,7 +164,7 @@ fn made_again(opened: &Opened, row: &AuditRow) -> Result<String, Error> {
 }
 
 fn check(arguments: &AuditVerifyArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let checkpoint = arguments.checkpoint.as_deref().map(read_checkpoint).transpose()?;
     if let (Some(checkpoint), Some(key)) = (&checkpoint, &arguments.key) {
         key.check(checkpoint).map_err(|error| {

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use backstop_runner::launch::Launch;
+use backstop_runner::secrets;
 use backstop_runner::unsupervised;
 
 use super::operate::pinned;
@@ -17,9 +18,10 @@ pub fn run(arguments: &BeginArguments, terminal: &mut Terminal) -> Result<u8, Er
     if arguments.policy.is_none() && arguments.preset.is_none() {
         terminal.remark(&format!("policy: {}", pinned.name));
     }
+    let redactor = secrets::redactor(&pinned.policy);
     let launch = Launch {
         cwd: here(),
-        labels: arguments.label.iter().cloned().collect(),
+        labels: secrets::labels(&redactor, arguments.label.iter().cloned().collect()),
         total_units: arguments.total_units,
         ..Launch::default()
     };

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use backstop_core::state::RunStatus;
 use backstop_runner::clock::wall_time;
-use backstop_runner::unsupervised;
+use backstop_runner::{secrets, unsupervised};
 use backstop_store::{HaltOrder, RunFilter};
 
 use super::operate::refuse_if_supervised;
@@ -18,10 +18,11 @@ use crate::terminal::Terminal;
 pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::new(&arguments.store)?;
     refuse_if_supervised(&opened, "halt")?;
+    let redactor = secrets::of_environment();
     let order = HaltOrder {
         number: 0,
-        labels: arguments.label.iter().cloned().collect(),
-        why: arguments.why.clone(),
+        labels: secrets::labels(&redactor, arguments.label.iter().cloned().collect()),
+        why: arguments.why.as_ref().map(|why| redactor.text(why).into_owned()),
         by: caller(),
         at: wall_time(),
     };
@@ -44,6 +45,7 @@ pub fn release(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<
     let opened = Opened::new(&arguments.store)?;
     refuse_if_supervised(&opened, "release")?;
     let labels: BTreeMap<_, _> = arguments.label.iter().cloned().collect();
+    let labels = secrets::labels(&secrets::of_environment(), labels);
     let only = (!labels.is_empty()).then_some(&labels);
     let taken_back = opened.wait(opened.store.halt_release(only, &caller(), wall_time()))?;
     let held = RunFilter { statuses: vec![RunStatus::Held], labels, ..RunFilter::default() };

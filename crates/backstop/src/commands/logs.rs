@@ -9,7 +9,7 @@ use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Followed, LogReader};
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery::is_interrupted;
-use backstop_store::Store;
+use backstop_store::{Run, Store};
 
 use crate::args::LogsArguments;
 use crate::error::Error;
@@ -25,10 +25,19 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
                 .to_owned(),
         ));
     }
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = opened.run(&arguments.run)?;
     let reader = LogReader::new(opened.home.run(run.id).output());
     let iterations = iterations(&reader)?;
+    if iterations.is_empty()
+        && let Some(host) = elsewhere(&opened, &run)?
+    {
+        return Err(Error::Missing(format!(
+            "the log of run {} is on `{host}`, in the state directory of whoever ran it\n\n\
+             hint: `backstop show {} --events` tells what happened from anywhere",
+            run.id, run.id
+        )));
+    }
     if iterations.is_empty() && !arguments.follow {
         let why =
             if run.pruned { "its logs were removed by age" } else { "it has printed nothing" };
@@ -65,6 +74,15 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
     }
     print.finish()?;
     Ok(exit_code::OK)
+}
+
+/// The machine that a run's files are on, if they are not here.
+fn elsewhere(opened: &Opened, run: &Run) -> Result<Option<String>, Error> {
+    if !run.supervised || run.pruned || opened.home.run(run.id).path().exists() {
+        return Ok(None);
+    }
+    let lease = opened.wait(opened.store.lease_fetch(run.id))?;
+    Ok(lease.map(|lease| lease.holder.host))
 }
 
 /// The iterations that have printed something; none where there is no log.

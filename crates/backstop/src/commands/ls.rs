@@ -22,7 +22,7 @@ use crate::store::{Opened, here};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &LsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let now = wall_time();
     let rows = rows(&opened, arguments, now)?;
     if rows.is_empty() && !arguments.json {

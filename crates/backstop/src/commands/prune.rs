@@ -20,7 +20,7 @@ use crate::store::Opened;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     refuse_if_supervised(&opened, "prune")?;
     let now = wall_time();
     let before = now.minus(arguments.older);

@@ -69,7 +69,7 @@ fn of_run(
             arguments.what
         )));
     }
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = opened.run(&arguments.what)?;
     let (policy, policy_name) = match named {
         Some(name) => policy(name, terminal)?,

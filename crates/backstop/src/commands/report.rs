@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 
 pub fn run(arguments: &ReportArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let form = form(arguments)?;
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = opened.run(&arguments.run)?;
     // A halt that a crash has cut short is finished first.
     let run = opened.wait(finish_halt(&*opened.store, &opened.home, run.id))?;

@@ -24,7 +24,7 @@ use crate::store::Opened;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &ShowArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let run = opened.run(&arguments.run)?;
     if arguments.events {
         return events(&opened, run.id, terminal);

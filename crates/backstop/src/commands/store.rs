@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 
 pub fn run(command: &StoreCommand, terminal: &mut Terminal) -> Result<u8, Error> {
     let StoreCommand::Copy { from, to } = command;
-    let source = Opened::new(&StoreArguments { store: Some(from.clone()) })?;
+    let source = Opened::existing(&StoreArguments { store: Some(from.clone()) })?;
     refuse_if_supervised(&source, "store copy")?;
     let target = location(Some(to))?;
     // Both by the one who waits: a connection does nothing while nobody waits where it was made.

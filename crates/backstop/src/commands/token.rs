@@ -61,7 +61,7 @@ fn create(arguments: &TokenCreateArguments, terminal: &mut Terminal) -> Result<u
 }
 
 fn ls(arguments: &TokenLsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let tokens = opened.wait(opened.store.token_list())?;
     let now = wall_time();
     if tokens.is_empty() && !arguments.json {
@@ -85,7 +85,7 @@ fn ls(arguments: &TokenLsArguments, terminal: &mut Terminal) -> Result<u8, Error
 }
 
 fn revoke(arguments: &TokenRevokeArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     refuse_if_supervised(&opened, "token revoke")?;
     if opened.wait(opened.store.token_revoke(&arguments.id, wall_time()))? {
         writeln!(terminal.out, "token {} is refused from now on", arguments.id)?;

@@ -124,7 +124,7 @@ impl Server {
         asked: Result<Response<Body>, ureq::Error>,
         needs: Scope,
     ) -> Result<Reply, Error> {
-        let mut response = asked.map_err(|error| self.unreachable(&told(&error)))?;
+        let mut response = asked.map_err(|error| self.not_asked(&error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Vec::new();
         let read = response.body_mut().as_reader().take(LARGEST + 1).read_to_end(&mut body);
@@ -155,15 +155,23 @@ impl Server {
         self.unreachable(&format!("it answered {}, {why}", status.as_u16()))
     }
 
+    fn not_asked(&self, error: &ureq::Error) -> Error {
+        match trust::advice(error) {
+            Some(advice) => self.hinting(&told(error), advice),
+            None => self.unreachable(&told(error)),
+        }
+    }
+
     /// It can't be told what is there, or what it thinks.
     pub fn unreachable(&self, why: &str) -> Error {
-        Error::Unreachable(format!(
-            "{} can't be asked: {}\n\n\
-             hint: is `backstop serve` running there, is the address right, and does a firewall \
-             or proxy let you through?",
-            self.address,
-            crate::sanitise::harmless(why)
-        ))
+        let hint = "is `backstop serve` running there, is the address right, and does a firewall \
+             or proxy let you through?";
+        self.hinting(why, hint)
+    }
+
+    fn hinting(&self, why: &str, hint: &str) -> Error {
+        let why = crate::sanitise::harmless(why);
+        Error::Unreachable(format!("{} can't be asked: {why}\n\nhint: {hint}", self.address))
     }
 }
 

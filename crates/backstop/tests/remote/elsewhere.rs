@@ -18,8 +18,14 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     pub fn new(there: Loop) -> Self {
+        Self::serving(there, &[])
+    }
+
+    /// The same with more flags for the server.
+    pub fn serving(there: Loop, flags: &[String]) -> Self {
         let mut server = there
             .command(["serve", "--listen", "127.0.0.1:0"])
+            .args(flags)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -184,9 +184,12 @@ fn a_store_and_a_server_are_two_places() {
     let emit = ["emit", "--run", "latest", "drift", "--score", "0", "--store", "here"];
     test.ask(&emit).refused(64, &["two places"]);
     // A flag stands above a variable, whichever it is.
-    let mut command = test.here.command(["ls", "--store", "here"]);
+    for _ in 0..2 {
+        test.here.run(["begin", "--store", "here"]).exits(0);
+    }
+    let mut command = test.here.command(["ls", "--store", "here", "--json"]);
     let ended = test.here.launch(command.env("BACKSTOP_SERVER", &test.url)).ends().exits(0);
-    assert_eq!(ended.stderr.trim(), "there are no runs yet");
+    assert_eq!(ended.stdout.lines().count(), 2, "{}", ended.stderr);
     let mut command = test.here.command(["ls", "--server", &test.url, "--json"]);
     let ended = test.here.launch(command.env("BACKSTOP_STORE", "here")).ends().exits(0);
     assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stderr);

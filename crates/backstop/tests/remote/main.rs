@@ -3,6 +3,7 @@
 
 mod deciding;
 mod elsewhere;
+mod encrypted;
 mod faults;
 mod looking;
 mod operating;

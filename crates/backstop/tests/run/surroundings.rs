@@ -38,6 +38,31 @@ fn without_anything_there_is_nothing_to_read() {
     assert_eq!(ended.stdout, "");
 }
 
+/// With them it could answer its own questions.
+#[test]
+fn nothing_that_is_started_is_told_what_operators_know() {
+    let policy = "[limits]\niterations = 1\n[verify]\ncommand = 'env > verified'\n\
+        [[rule]]\nwhen = { type = 'custom_script', script = './probe.sh' }\nthen = 'stop'\n";
+    let test = Loop::new()
+        .file("p.toml", policy)
+        .script("probe.sh", "env > probed; exit 1")
+        .script("agent.sh", "env > told")
+        .variable("BACKSTOP_TOKEN", "bks_secret-one")
+        .variable("BACKSTOP_GITHUB_TOKEN", "secret-two")
+        .variable("BACKSTOP_GITHUB_SECRET", "secret-three")
+        .variable("PGPASSWORD", "of-its-own-database")
+        .variable("OTHER_TOKEN", "for-the-agent");
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]);
+    for name in ["told", "verified", "probed"] {
+        let environment = test.read(name);
+        assert!(environment.contains("OTHER_TOKEN=for-the-agent"), "{name}: {}", ended.stderr);
+        assert!(environment.contains("PGPASSWORD="), "its store is no database: {environment}");
+        for variable in ["BACKSTOP_TOKEN", "BACKSTOP_GITHUB_TOKEN", "BACKSTOP_GITHUB_SECRET"] {
+            assert!(!environment.contains(variable), "{name} knows {variable}");
+        }
+    }
+}
+
 #[test]
 fn policy_and_flags_are_merged() {
     let policy = "[limits]\niterations = 7\n[[rule]]\nwhen = { type = 'output_pattern', pattern = 'STOP' }\nthen = 'stop'\n";

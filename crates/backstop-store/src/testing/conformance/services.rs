@@ -10,7 +10,7 @@ use crate::access::{Scope, TokenRecord};
 use crate::audit::Hash;
 use crate::halting::HaltOrder;
 use crate::record::StoredPolicy;
-use crate::reruns::{FailureSignal, PullRequest};
+use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::scope::{Activation, PolicyScope};
 use crate::testing::sample;
 use crate::{Store, StoreError};
@@ -131,12 +131,35 @@ pub async fn failures_are_kept_once_and_listed_in_order(open: impl AsyncFn() -> 
 
 pub async fn a_delivery_is_taken_once(open: impl AsyncFn() -> Arc<dyn Store>) {
     let (store, other) = (open().await, open().await);
-    assert!(store.delivery_take("d1", after(1)).await.unwrap());
-    assert!(!other.delivery_take("d1", after(2)).await.unwrap());
-    assert!(other.delivery_take("d2", after(2)).await.unwrap());
+    let take = async |of: &Arc<dyn Store>, id: &str, by: &str, second| {
+        of.delivery_take(id, by, after(second)).await.unwrap()
+    };
+    assert_eq!(take(&store, "d1", "one", 1).await, Delivery::Taken);
+    assert_eq!(take(&other, "d1", "two", 2).await, Delivery::UnderWay);
+    assert_eq!(take(&store, "d1", "one", 3).await, Delivery::UnderWay);
+    assert_eq!(take(&other, "d2", "two", 2).await, Delivery::Taken);
     store.delivery_forget("d1").await.unwrap();
     store.delivery_forget("never").await.unwrap();
-    assert!(other.delivery_take("d1", after(3)).await.unwrap());
+    assert_eq!(take(&other, "d1", "two", 3).await, Delivery::Taken);
+    other.delivery_done("d1").await.unwrap();
+    other.delivery_done("never").await.unwrap();
+    assert_eq!(take(&store, "d1", "one", 99).await, Delivery::Done);
+}
+
+pub async fn a_delivery_that_was_left_unfinished_is_taken_anew(
+    open: impl AsyncFn() -> Arc<dyn Store>,
+) {
+    let (store, other) = (open().await, open().await);
+    let take = async |by: &str, second| other.delivery_take("d1", by, after(second)).await.unwrap();
+    store.service_attend("one", Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(take("one", 1).await, Delivery::Taken);
+    assert_eq!(take("two", 99).await, Delivery::UnderWay, "it is heard of");
+    store.service_attend("one", Duration::ZERO).await.unwrap();
+    assert_eq!(take("two", 5).await, Delivery::UnderWay, "it may only just have begun");
+    assert_eq!(take("two", 99).await, Delivery::Taken);
+    assert_eq!(take("one", 100).await, Delivery::UnderWay);
+    other.delivery_done("d1").await.unwrap();
+    assert_eq!(take("one", 999).await, Delivery::Done);
 }
 
 pub async fn orders_to_halt_are_in_force_until_released(open: impl AsyncFn() -> Arc<dyn Store>) {

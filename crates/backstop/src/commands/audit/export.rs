@@ -11,7 +11,7 @@ use crate::store::Opened;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &AuditExportArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let mut after = arguments.after;
     let mut named = false;
     loop {

@@ -16,7 +16,7 @@ use crate::store::Opened;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &AuditCheckpointArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     refuse_if_supervised(&opened, "audit checkpoint")?;
     let signer = signer(&opened.home.audit_key())?;
     if arguments.public_key {

@@ -41,7 +41,7 @@ pub fn activate(arguments: &ActivateArguments, terminal: &mut Terminal) -> Resul
 }
 
 pub fn history(arguments: &HistoryArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let listed = opened.store.policy_history(arguments.scope.as_ref(), arguments.limit);
     let listed = opened.wait(listed)?;
     if listed.is_empty() && !arguments.json {
@@ -82,7 +82,7 @@ fn named(name: &str, arguments: &DiffArguments, terminal: &mut Terminal) -> Resu
         let source = input::usable_policy(Some(name), terminal.colours_errors())?;
         return Ok(source.loaded.policy);
     }
-    let opened = Opened::new(&arguments.store)?;
+    let opened = Opened::existing(&arguments.store)?;
     let stored = opened
         .wait(opened.store.policy_fetch(name))?
         .ok_or_else(|| Error::Missing(format!("no policy with the hash `{name}` is stored")))?;

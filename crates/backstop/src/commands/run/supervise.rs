@@ -16,9 +16,9 @@ use backstop_runner::resolve::resolve;
 use backstop_runner::resuming::{self, ResumeError, Wishes};
 use backstop_runner::signals::Signals;
 use backstop_runner::supervisor::Supervisor;
-use backstop_runner::tree::{Containment, Tree};
+use backstop_runner::tree::{Containment, Tree, withheld};
 use backstop_runner::{ancestry, chance, loading, raise, recovery, unsupervised};
-use backstop_store::{Home, Run, Store};
+use backstop_store::{Home, Location, Run, Store};
 
 use super::super::operate;
 use super::Prepared;
@@ -40,7 +40,7 @@ pub enum Task {
 /// Where a run is kept and shown.
 #[derive(Debug)]
 pub struct View {
-    location: backstop_store::Location,
+    location: Location,
     json: bool,
     detach: bool,
     colour: bool,
@@ -156,7 +156,7 @@ async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
         Task::Begin(mut prepared) => {
             let run = chance::run_id();
             keep_piped(&home, run, prepared.piped.take())?;
-            let tree = Tree::adopt(run).map_err(Error::Process)?;
+            let tree = adopt(run, &view.location)?;
             let parts = Parts { store, home, tree, signals };
             let name = prepared.pinned.name.clone();
             let notes = std::mem::take(&mut prepared.notes);
@@ -176,7 +176,7 @@ async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
                 reopen(&*store, &home, &run, &wishes).await?;
                 return Ok(None);
             }
-            let tree = Tree::adopt(id).map_err(Error::Process)?;
+            let tree = adopt(id, &view.location)?;
             let ready = resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
             let parts = Parts { store, home, tree, signals };
             let supervisor =
@@ -184,6 +184,15 @@ async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
             Ok(Some(StartedUp { supervisor, run: id, work: Work::GoOn(Box::new(ready)) }))
         }
     }
+}
+
+/// The run's tree, which is not told how the store is opened.
+fn adopt(run: RunId, location: &Location) -> Result<Tree, Error> {
+    let mut tree = Tree::adopt(run).map_err(Error::Process)?;
+    if matches!(location, Location::Server { .. }) {
+        tree.withhold(withheld::DATABASE_PASSWORD);
+    }
+    Ok(tree)
 }
 
 /// Lets a run go on that a script drives: there is nothing to start.

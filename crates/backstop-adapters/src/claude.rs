@@ -101,7 +101,9 @@ impl Claude {
             }
             return Reading::Record;
         }
-        if line.kind.is_empty() {
+        // An error without any is somebody else's, such as a log's.
+        let says_nothing = line.error.category.is_empty() && line.error.message.is_empty();
+        if line.kind.is_empty() || &*line.kind == "error" && says_nothing {
             return Reading::Foreign;
         }
         self.line(line, moment, listener);

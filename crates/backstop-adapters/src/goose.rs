@@ -47,7 +47,9 @@ impl Adapter for Goose {
                 }
             }
             Some("error") => {
-                let message = words(value.get("error").unwrap_or(&Value::Null));
+                // Without one it is somebody else's, such as a log's.
+                let Some(error) = value.get("error") else { return };
+                let message = words(error);
                 self.launch.failed(fault_of(&message, moment), listener);
             }
             Some("complete") => self.complete(value.get("total_tokens"), None, listener),

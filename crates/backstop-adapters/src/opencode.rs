@@ -66,7 +66,8 @@ impl Adapter for OpenCode {
                 tool_use(part, listener);
             }
             "error" => {
-                let error = value.get("error").unwrap_or(&Value::Null);
+                // Without one it is somebody else's, such as a log's.
+                let Some(error) = value.get("error") else { return };
                 let moment = Moment { now: at.unwrap_or(moment.now), ..moment.clone() };
                 self.launch.failed(fault::of_error(error, &moment), listener);
             }

@@ -104,7 +104,16 @@ pub(crate) async fn changed(progress: &ProgressSources) -> Result<Vec<Changed>, 
 }
 
 /// The changes that a guard forbids. What is protected is not among them: it is told by its content.
-pub(crate) fn out_of_scope(settings: &GuardSettings, changed: Vec<Changed>) -> Vec<Violation> {
+pub(crate) fn out_of_scope(settings: &GuardSettings, mut changed: Vec<Changed>) -> Vec<Violation> {
+    // Of a repository within, whose changes are known, its commit tells nothing more.
+    let holders: BTreeSet<Vec<u8>> = (changed.iter())
+        .filter(|file| file.change.as_ref().is_some_and(|change| change.is_within))
+        .flat_map(|file| folders_of(&file.path))
+        .collect();
+    changed.retain(|file| {
+        let is_repository = file.change.as_ref().is_some_and(|change| change.is_repository);
+        !(is_repository && holders.contains(&file.path))
+    });
     let violation = |file: Changed| {
         // A repository within is a folder to those who write globs.
         let as_folder = file.change.as_ref().filter(|change| change.is_repository);
@@ -117,6 +126,12 @@ pub(crate) fn out_of_scope(settings: &GuardSettings, changed: Vec<Changed>) -> V
         Some(Violation { kind, file })
     };
     changed.into_iter().filter_map(violation).collect()
+}
+
+/// All folders that a path is in.
+fn folders_of(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+    ends.map(|end| path[..end].to_vec())
 }
 
 /// Where a look from outside the loop remembers which files need not be read again.

@@ -247,7 +247,12 @@ fn output_is_printed_without_what_a_terminal_would_obey() {
 #[test]
 fn a_run_that_said_nothing_has_no_logs() {
     let test = Test::new();
-    planted(&test, STALLED, 3, Halt::Whole);
+    let planted = planted(&test, STALLED, 3, Halt::Whole);
+    let run = STALLED.parse().unwrap();
+    // Whoever runs it keeps a folder for it; who has none is on another machine.
+    let elsewhere = test.run(["logs"]).exits(66);
+    assert!(elsewhere.stderr.contains("is on `"), "{}", elsewhere.stderr);
+    std::fs::create_dir_all(planted.home.run(run).path()).unwrap();
     let ended = test.run(["logs"]).exits(0);
     assert!(
         ended.stdout.is_empty() && ended.stderr.contains("printed nothing"),

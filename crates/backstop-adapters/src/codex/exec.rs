@@ -42,7 +42,8 @@ impl Codex {
                 self.launch.ended(Outcome::Failed, listener);
             }
             "error" => {
-                let message = text(value, "message").unwrap_or("error");
+                // Without one it is somebody else's, such as a log's.
+                let Some(message) = text(value, "message") else { return };
                 if is_retry(message) {
                     listener.hear(Heard::Shown(Shown::Notice(message)));
                 } else {

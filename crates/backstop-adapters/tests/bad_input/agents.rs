@@ -99,6 +99,20 @@ fn half_a_line_tells_nothing_that_neither_none_nor_all_of_it_does() {
     }
 }
 
+/// Programs that log in JSON beside the agent, on the same stream.
+#[test]
+fn a_line_of_somebodys_log_tells_nothing() {
+    for (agent, name, text) in streams_of_lines().filter(|(_, name, _)| name.ends_with(".jsonl")) {
+        let expected = Told::of(agent, text.as_bytes()).failures();
+        let lines: Vec<&str> = text.lines().collect();
+        for place in 0..=lines.len() {
+            let log = r#"{"level":50,"time":1751997600,"type":"error","msg":"cache miss"}"#;
+            let with = [&lines[..place], &[log], &lines[place..]].concat().join("\n");
+            assert_eq!(Told::of(agent, with.as_bytes()).failures(), expected, "{name} at {place}");
+        }
+    }
+}
+
 #[test]
 fn without_its_terminal_record_a_stream_was_cut_off() {
     for (agent, name, text) in streams_of_lines() {

@@ -35,6 +35,9 @@ impl Dispatcher {
             looked.clear();
         }
         self.take_all(made?.into_iter().flatten());
+        // Whoever moves on from here may stand still once more before anything else happens.
+        self.engine.decide(self.clock.now());
+        looked.retain(|rule| self.engine.counts(*rule));
         Ok(())
     }
 }

@@ -38,8 +38,7 @@ impl Repository {
         before: &Look,
         now: &Look,
     ) -> Result<Vec<Change>, GitError> {
-        let commit = before.head.as_ref().map(|head| head.commit.as_str());
-        let mut moves = self.moves(tree, commit, now.head.as_ref()).await?;
+        let mut moves = self.moves(tree, before.commit(), now.head.as_ref()).await?;
         self.add_moves_within(tree, before, now, &mut moves).await?;
         Ok(changes(before, now, &moves))
     }
@@ -52,6 +51,7 @@ impl Repository {
         now: &Look,
         moves: &mut Moves,
     ) -> Result<(), GitError> {
+        let commit = before.commit();
         let mut open: Vec<Vec<u8>> = paths(before, now, moves).into_iter().cloned().collect();
         while let Some(path) = open.pop() {
             let (old, new) = versions(&path, before, now, moves);
@@ -61,6 +61,9 @@ impl Repository {
                 continue;
             }
             let Some(within) = Self::find(&folder, tree).await? else { continue };
+            // Another work tree of this very repository begins with what is committed here.
+            let is_own = from.is_none() && self.shares_history_with(&within, tree).await?;
+            let from = if is_own { commit } else { from };
             for (name, versions) in within.moves_between(tree, from, to).await? {
                 let name = [&path[..], b"/", &name].concat();
                 open.push(name.clone());
@@ -68,6 +71,11 @@ impl Repository {
             }
         }
         Ok(())
+    }
+
+    async fn shares_history_with(&self, other: &Self, tree: &Tree) -> Result<bool, GitError> {
+        let words = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        Ok(self.ask(tree, &words, &[]).await? == other.ask(tree, &words, &[]).await?)
     }
 
     /// What differs between two commits; without one, everything does.

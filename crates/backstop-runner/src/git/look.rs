@@ -23,6 +23,12 @@ pub(crate) struct Look {
     pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
 }
 
+impl Look {
+    pub(crate) fn commit(&self) -> Option<&str> {
+        self.head.as_ref().map(|head| head.commit.as_str())
+    }
+}
+
 /// Paths are bytes, and keys in JSON are not.
 mod pairs {
     use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ pub(crate) struct Now {
 impl Beginning {
     pub(crate) fn commit(&self) -> Option<&str> {
         match self {
-            Self::Git(look) => look.head.as_ref().map(|head| head.commit.as_str()),
+            Self::Git(look) => look.commit(),
             Self::Files(_) | Self::Unwatched => None,
         }
     }

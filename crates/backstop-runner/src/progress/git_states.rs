@@ -156,8 +156,7 @@ impl GitStates {
 
     /// The commit at the beginning of the iteration that was measured last.
     pub(crate) fn commit_before(&self) -> Option<&str> {
-        let head = self.before.as_ref().and_then(|look| look.head.as_ref());
-        head.map(|head| head.commit.as_str())
+        self.before.as_ref().and_then(Look::commit)
     }
 
     /// What changed in the iteration that was measured last; none where nobody looked at its

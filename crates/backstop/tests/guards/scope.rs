@@ -34,7 +34,7 @@ fn every_way_to_change_what_is_not_allowed_is_seen() {
         ("git mv docs/a.md docs/b.md", &["docs/a.md", "docs/b.md"]),
         ("git checkout -q -b other; echo 2 > docs/a.md; git commit -qam x", &["docs/a.md"]),
         ("echo 2 > docs/a.md; git commit -qam x; git checkout -q HEAD~1 -- docs", &["docs/a.md"]),
-        ("git init -q inner; echo 1 > inner/x", &["inner", "inner/x"]),
+        ("git init -q inner; echo 1 > inner/x", &["inner/x"]),
         ("git update-index --assume-unchanged docs/a.md; echo 2 > docs/a.md", &["docs/a.md"]),
         ("git update-index --skip-worktree docs/a.md; echo 2 > docs/a.md", &["docs/a.md"]),
         ("git update-index --skip-worktree docs/a.md; rm docs/a.md", &["docs/a.md"]),
@@ -206,6 +206,18 @@ fn what_is_committed_in_a_repository_within_is_seen() {
         run(&test, &[]).exits(2);
         violates(&test, "scope", &["sub/key.pem"]);
     }
+    // Who may change it there may commit it there.
+    let own = format!("cd sub; mkdir -p src; echo $BACKSTOP_ITERATION > src/a; {commit}");
+    let test = repository("allow = ['sub/src/**']", &own);
+    let _kept = sub_module(&test);
+    run(&test, &[]).exits(125);
+    // Another work tree of the same repository is what is committed already.
+    let grows = "[ -e side ] || git worktree add -q side -b side; cd side; echo 1 > docs/b.md";
+    let test = repository("deny = ['**/*.pem']", grows);
+    run(&test, &[]).exits(125);
+    let test = repository("deny = ['**/*.pem']", &format!("{grows}; echo 1 > key.pem; {commit}"));
+    run(&test, &[]).exits(2);
+    violates(&test, "scope", &["side/key.pem"]);
     // What is in there is not put back, and nothing is removed that nobody keeps.
     let test = repository("deny = ['**/*.pem']\nrevert = true", &key);
     let _kept = sub_module(&test);

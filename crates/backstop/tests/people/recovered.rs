@@ -130,6 +130,11 @@ fn whoever_commits_does_not_stand_still() {
     test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
     assert!(test.exists("ended"));
     assert!(!test.events("progress").is_empty());
+    // Nor does who says nothing and only writes.
+    let writes = "for n in $(seq 24); do echo $n > file$n; sleep 0.1; done; touch ended";
+    let test = Loop::new().file("p.toml", policy).script("agent.sh", writes);
+    test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
+    assert!(test.exists("ended"));
     // One that does not is ended.
     let test = test.script("agent.sh", "exec sleep 300");
     let test = test.file("p.toml", &policy.replace("iterations = 1", "iterations = 2"));

@@ -157,7 +157,7 @@ fn ctrl_z_stops_the_tree_and_the_clock_until_the_job_goes_on() {
     let terminal = Terminal::new(24, 80);
     let began = Instant::now();
     let mut run = terminal.start_program(&test, "./shell.sh", &[]);
-    wait_for("the agent", || test.exists("agent"));
+    wait_for("the agent", || !test.read("agent").is_empty());
     let tree: Vec<String> =
         ["child", "apart", "agent"].iter().map(|name| test.read(name).trim().to_owned()).collect();
     terminal.shows("the block", |rows| rows[22].starts_with(" iteration 1 · "));

@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
@@ -189,7 +189,15 @@ struct Ends {
 async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends) {
     let closing = app.service.closing.clone();
     let limits = app.service.limits;
-    let answering = service_fn(move |request| answer(app.clone(), request, ends));
+    // Once anything was asked, this is never waited for again.
+    let asked = Arc::new(Notify::new());
+    let answering = service_fn({
+        let asked = Arc::clone(&asked);
+        move |request| {
+            asked.notify_one();
+            answer(app.clone(), request, ends)
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
@@ -200,10 +208,20 @@ async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: E
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = closing.cancelled() => {
+            // Whoever has been let in but not been read yet may have asked already.
+            tokio::select! {
+                ended = connection.as_mut() => return tell_early_end(ended, ends),
+                () = asked.notified() => {}
+                () = tokio::time::sleep(FIRST_REQUEST) => {}
+            }
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
+    tell_early_end(ended, ends);
+}
+
+fn tell_early_end(ended: hyper::Result<()>, ends: Ends) {
     if let Err(error) = ended {
         tracing::debug!(peer = %ends.peer, %error, "a connection ended early");
     }
@@ -329,5 +347,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The colon, the blank and the end of a line.
 const HEADER_LINE: usize = 4;
 const AFTER_A_FAULT: Duration = Duration::from_millis(100);
+/// How long a connection that is open when the service ends has time to ask its first question.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// Less than this the HTTP library does not take.
 const LEAST_BUFFER: usize = 8 << 10;

@@ -91,10 +91,11 @@ impl TestReport {
         TestCounts { failed, ..self.counted }
     }
 
-    /// Whether no test ran at all.
+    /// Whether there was no test to run, and nothing else was wrong: a build that failed ran none
+    /// either.
     pub fn is_empty(&self) -> bool {
-        let TestCounts { passed, failed, skipped } = self.counted;
-        passed + failed + skipped == 0
+        let nothing_else = self.broken.as_deref().is_none_or(|broken| broken == NO_TEST_RAN);
+        nothing_else && self.counted == TestCounts::default()
     }
 
     /// Whether everything that ran passed in the end, and the report is whole.

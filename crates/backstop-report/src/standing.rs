@@ -4,7 +4,7 @@
 use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::reason::Values;
+use backstop_core::reason::{ReasonCode, Values};
 use backstop_core::state::{self, RunState, RunStatus, StopReason};
 use serde::Serialize;
 
@@ -41,11 +41,25 @@ impl Standing<'_> {
         let Some(reason) = &self.state.stop_reason else { return self.waits_for() };
         match self.unmetered() {
             true => format!(
-                "{}, so the limit can't be held. Let the command report it (`backstop emit usage`), \
-                 or go on without this limit.",
-                reason.message.trim_end_matches('.')
+                "{}, so the limit can't be held. {}Let the command report it (`backstop emit \
+                 usage`), or go on without this limit.",
+                reason.message.trim_end_matches('.'),
+                self.how_to_price()
             ),
             false => self.sentences(reason),
+        }
+    }
+
+    /// What helps where tokens are known and their cost is not.
+    fn how_to_price(&self) -> &'static str {
+        let code = self.state.stop_reason.as_ref().map(|reason| &*reason.code);
+        let is_of_cost = code == Some(ReasonCode::CostLimit.as_str());
+        match is_of_cost && self.engine.facts().tokens() > 0 {
+            true => {
+                "Its tokens are known: set what they cost in `[prices]`, where `[prices.\"*\"]` \
+                 counts for models that are not named. "
+            }
+            false => "",
         }
     }
 

@@ -29,6 +29,7 @@ use crate::probe::Probes;
 use crate::progress::ProgressSources;
 use crate::prompt::Choice;
 use crate::report::{Phase, Remark, Reporter, Started};
+use crate::secrets;
 use crate::signals::Signals;
 use crate::socket::Request;
 use crate::tree::Tree;
@@ -255,7 +256,7 @@ impl Dispatcher {
                 self.take(RunStarted {
                     run: self.run.to_string(),
                     policy_hash: self.engine.policy_hash().to_owned(),
-                    command: self.launch.command.clone(),
+                    command: secrets::words(&self.redactor, self.launch.command.clone()),
                     cwd: self.launch.cwd.to_string_lossy().into_owned(),
                     labels: self.launch.labels.clone(),
                     total_units: self.launch.total_units,

@@ -6,7 +6,7 @@ use backstop_core::event::Event;
 use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_report::{About, Ending, Report, ReportBuilder};
-use backstop_store::{Run, RunFolder, Store, StoreError};
+use backstop_store::{Run, RunFolder, Store, StoreError, StoredPolicy};
 
 use crate::clock::wall_time;
 use crate::launch::{Launch, Stdin};
@@ -21,7 +21,7 @@ pub async fn make(store: &dyn Store, run: &Run, interrupted: bool) -> Result<Rep
         StoreError::Damaged(format!("the policy {} of run {} is gone", run.policy_hash, run.id))
     })?;
     let engine = journalled::engine(loading::policy(&stored)?, Facts::default());
-    let mut builder = ReportBuilder::new(about(run, stored.source_name), engine);
+    let mut builder = ReportBuilder::new(about(run, &stored), engine);
     let mut after = 0;
     loop {
         let events = store.event_list(run.id, after, PAGE).await?;
@@ -59,8 +59,9 @@ pub async fn write(store: &dyn Store, folder: &RunFolder, run: RunId) -> Option<
     written.err().map(|error| format!("the report could not be written: {error}"))
 }
 
-fn about(run: &Run, policy_name: String) -> About {
+fn about(run: &Run, policy: &StoredPolicy) -> About {
     let launch: Launch = serde_json::from_value(run.launch.clone()).unwrap_or_default();
+    let policy_name = launch.policy_name(&policy.hash).unwrap_or(&policy.source_name).to_owned();
     About {
         run: run.id,
         command: run.command.clone(),

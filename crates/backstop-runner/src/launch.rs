@@ -35,6 +35,23 @@ pub struct Launch {
     /// Guards that are lifted for this run.
     #[serde(default)]
     pub lifted: Lifted,
+    /// The policy that the run began with.
+    #[serde(default)]
+    pub policy: Option<PolicyName>,
+}
+
+/// What a policy was called: one that says the same may be stored under another name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyName {
+    pub hash: String,
+    pub name: String,
+}
+
+impl Launch {
+    /// What the policy with this hash was called when the run began with it.
+    pub fn policy_name(&self, hash: &str) -> Option<&str> {
+        self.policy.as_ref().filter(|policy| policy.hash == hash).map(|policy| &*policy.name)
+    }
 }
 
 /// What every iteration reads.

@@ -121,7 +121,9 @@ pub async fn take_over(
     }
     // Read again: only now nobody else can have written.
     let loaded = loading::load(&**store, run.id).await?;
-    let mut journal = Taking { engine: loaded.engine, seq: loaded.last_seq, events: Vec::new() };
+    let policy_name = policy_name(&**store, &launch, loaded.engine.policy_hash()).await?;
+    let mut journal =
+        Taking { engine: loaded.engine, seq: loaded.last_seq, events: Vec::new(), policy_name };
     let last = journal.engine.facts().last_event_at();
     if let Some(last) = last.filter(|_| !run.status.is_halted()) {
         journal.take(Suspended { ms: millis(wall_time().since(last)) });
@@ -145,8 +147,7 @@ pub async fn take_over(
         journal.set_aside_what_cannot_be_raised();
     }
     journal.commit(&**store, &lease).await?;
-    let policy_name = policy_name(&**store, journal.engine.policy_hash()).await?;
-    let Taking { engine, seq, .. } = journal;
+    let Taking { engine, seq, policy_name, .. } = journal;
     Ok(Ready { lease, launch, engine, last_seq: seq, policy_name, notes })
 }
 
@@ -256,7 +257,10 @@ fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
     }))
 }
 
-async fn policy_name(store: &dyn Store, hash: &str) -> Result<String, StoreError> {
+async fn policy_name(store: &dyn Store, launch: &Launch, hash: &str) -> Result<String, StoreError> {
+    if let Some(name) = launch.policy_name(hash) {
+        return Ok(name.to_owned());
+    }
     Ok(store.policy_fetch(hash).await?.map(|policy| policy.source_name).unwrap_or_default())
 }
 
@@ -265,6 +269,7 @@ struct Taking {
     engine: Engine,
     seq: u64,
     events: Vec<NewEvent>,
+    policy_name: String,
 }
 
 impl Taking {
@@ -327,13 +332,9 @@ impl Taking {
         words: &str,
         by: &str,
     ) -> Result<(), StoreError> {
-        let name = policy_name(store, self.engine.policy_hash()).await?;
-        let pinned = PinnedPolicy {
-            policy,
-            text: None,
-            name: format!("{name}, {words}"),
-            put_by: by.to_owned(),
-        };
+        self.policy_name = format!("{}, {words}", self.policy_name);
+        let name = self.policy_name.clone();
+        let pinned = PinnedPolicy { policy, text: None, name, put_by: by.to_owned() };
         let stored = pinned.stored(wall_time());
         store.policy_put(&stored).await?;
         let facts = self.engine.facts().clone();

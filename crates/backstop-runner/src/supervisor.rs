@@ -70,11 +70,13 @@ impl Supervisor {
     ) -> Result<Outcome, RunError> {
         let now = wall_time();
         let stored = pinned.stored(now);
+        let policy_name = pinned.named(&stored.hash);
         let engine = journalled::engine(pinned.policy, Facts::default());
         let state = RunState::going_on(run, RunStatus::Running, &engine);
         let redactor = secrets::redactor(engine.policy());
         let mut launch = launch;
         launch.labels = secrets::labels(&redactor, launch.labels);
+        launch.policy = Some(policy_name);
         let record = Run {
             id: run,
             created_at: now,

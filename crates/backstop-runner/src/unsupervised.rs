@@ -27,7 +27,7 @@ use crate::clock::wall_time;
 use crate::final_report;
 use crate::halt_order;
 use crate::journalled;
-use crate::launch::Launch;
+use crate::launch::{Launch, PolicyName};
 use crate::loading;
 use crate::log_file;
 use crate::proof::Proof;
@@ -105,6 +105,11 @@ impl PinnedPolicy {
             put_at: now,
         }
     }
+
+    /// What it is called, for those who know it by its hash.
+    pub(crate) fn named(&self, hash: &str) -> PolicyName {
+        PolicyName { hash: hash.to_owned(), name: self.name.clone() }
+    }
 }
 
 /// Begins a run that nobody will supervise.
@@ -123,6 +128,7 @@ pub async fn begin(
     store.policy_put(&stored).await?;
     let engine = journalled::engine(pinned.policy.clone(), Facts::default());
     let state = RunState::going_on(id, RunStatus::Running, &engine);
+    let launch = &Launch { policy: Some(pinned.named(&stored.hash)), ..launch.clone() };
     let run = Run {
         id,
         created_at: now,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use backstop_core::policy::Policy;
@@ -15,8 +15,16 @@ pub struct PoliciesInForce {
     store: Arc<dyn Store>,
     /// Held for a moment only, never across a wait.
     loaded: Mutex<HashMap<String, Arc<StoredPolicy>>>,
+    /// Held for a moment only too.
+    believed: Mutex<Believed>,
+}
+
+/// What is believed for a moment, and how often it was changed here.
+#[derive(Debug, Default)]
+struct Believed {
     /// What counts for all, and when that was found.
-    global: Mutex<Option<(Instant, Option<Arc<StoredPolicy>>)>>,
+    global: Option<(Instant, Option<Arc<StoredPolicy>>)>,
+    changes: u64,
 }
 
 /// A policy with the hash under which it is stored, which would take long to find again.
@@ -47,7 +55,7 @@ pub enum PolicyFault {
 
 impl PoliciesInForce {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, loaded: Mutex::default(), global: Mutex::default() }
+        Self { store, loaded: Mutex::default(), believed: Mutex::default() }
     }
 
     /// The policy of the first of these scopes that has one, with the scope: name the narrowest
@@ -74,21 +82,34 @@ impl PoliciesInForce {
     /// # Errors
     /// As [`Self::find`].
     pub async fn global(&self) -> Result<Option<Arc<StoredPolicy>>, PolicyFault> {
-        let lock = || self.global.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((found, policy)) = &*lock()
-            && found.elapsed() < BELIEVED
-        {
-            return Ok(policy.clone());
-        }
+        let changes = {
+            let believed = self.believed();
+            if let Some((found, policy)) = &believed.global
+                && found.elapsed() < BELIEVED
+            {
+                return Ok(policy.clone());
+            }
+            believed.changes
+        };
         let looked = Instant::now();
         let policy = self.find(&[PolicyScope::Global]).await?.map(|(_, policy)| policy);
-        *lock() = Some((looked, policy.clone()));
+        let mut believed = self.believed();
+        // What was looked up before a change is not kept after it.
+        if believed.changes == changes {
+            believed.global = Some((looked, policy.clone()));
+        }
         Ok(policy)
     }
 
     /// Forgets what is in force for all, when that was changed here.
     pub(crate) fn forget(&self) {
-        *self.global.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut believed = self.believed();
+        believed.changes += 1;
+        believed.global = None;
+    }
+
+    fn believed(&self) -> MutexGuard<'_, Believed> {
+        self.believed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A stored policy, whether it is in force or not.
@@ -114,7 +135,7 @@ impl PoliciesInForce {
         Ok(Some(policy))
     }
 
-    fn loaded(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<StoredPolicy>>> {
+    fn loaded(&self) -> MutexGuard<'_, HashMap<String, Arc<StoredPolicy>>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

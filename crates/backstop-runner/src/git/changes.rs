@@ -64,6 +64,12 @@ impl Repository {
             // Another work tree of this very repository begins with what is committed here.
             let is_own = from.is_none() && self.shares_history_with(&within, tree).await?;
             let from = if is_own { commit } else { from };
+            // A repository that was made anew, or tidied after its commits were rewritten, does not
+            // know where it was: then everything in it is new.
+            let from = match from {
+                Some(commit) if within.knows(tree, commit).await => Some(commit),
+                _ => None,
+            };
             for (name, versions) in within.moves_between(tree, from, to).await? {
                 let name = [&path[..], b"/", &name].concat();
                 open.push(name.clone());
@@ -76,6 +82,11 @@ impl Repository {
     async fn shares_history_with(&self, other: &Self, tree: &Tree) -> Result<bool, GitError> {
         let words = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         Ok(self.ask(tree, &words, &[]).await? == other.ask(tree, &words, &[]).await?)
+    }
+
+    async fn knows(&self, tree: &Tree, commit: &str) -> bool {
+        let commit = format!("{commit}^{{commit}}");
+        self.ask(tree, &["cat-file", "-e", &commit], &[]).await.is_ok()
     }
 
     /// What differs between two commits; without one, everything does.

@@ -129,8 +129,8 @@ fn halted(run: &str, reason: Option<&str>, message: &str) -> Act {
     let code = reason.map(|code| format!(" ({code})")).unwrap_or_default();
     let message = message.trim_end_matches('.');
     Act::Halt(format!(
-        "backstop stopped run {run}: {message}{code}. `backstop show {run}` tells more; \
-         `backstop resume {run}` lets it go on."
+        "backstop stopped run {run}: {message}{code}. `backstop show {run}` tells more, \
+         and how it can go on."
     ))
 }
 

@@ -74,6 +74,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         telemetry: arguments.telemetry,
         attended: arguments.attended,
         lifted,
+        ..Launch::default()
     };
     let policy_name = match flags.count {
         0 => source.name,

@@ -55,6 +55,25 @@ fn money_by_a_table_of_prices() {
 }
 
 #[test]
+fn tokens_without_a_price_say_how_they_get_one() {
+    let policy = "[limits]\ncost_usd = 1\niterations = 2\n[prices.'another-model']\ninput = 1\n";
+    let codex = [
+        r#"{"type":"thread.started","thread_id":"t"}"#,
+        r#"{"type":"turn.started"}"#,
+        r#"{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":0,"output_tokens":5}}"#,
+    ];
+    let stream = codex.join("\n") + "\n";
+    let test = Loop::new().file("p.toml", policy).file("stream", &stream);
+    let ended = test.run(["run", "--policy", "p.toml", "--", "cat", "stream"]).exits(128);
+    assert_eq!(test.state()["run_status"], "held");
+    let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("set what they cost in `[prices]`"), "{said}");
+    let all = policy.replace("another-model", "*");
+    let test = Loop::new().file("p.toml", &all).file("stream", &stream);
+    test.run(["run", "--policy", "p.toml", "--", "cat", "stream"]).exits(125);
+}
+
+#[test]
 fn money_by_the_result_of_an_earlier_turn() {
     let mut turn = result("The first part is done.", false);
     turn["total_cost_usd"] = json!(2.5);

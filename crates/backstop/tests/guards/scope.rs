@@ -211,6 +211,24 @@ fn what_is_committed_in_a_repository_within_is_seen() {
     let test = repository("allow = ['sub/src/**']", &own);
     let _kept = sub_module(&test);
     run(&test, &[]).exits(125);
+    // One that is made anew, or forgot where it was, is looked at as a new one.
+    let anew = format!(
+        "rm -rf sub; git init -q sub; cd sub; mkdir src; echo $BACKSTOP_ITERATION > src/a; {commit}"
+    );
+    let forgetful = format!(
+        "cd sub; echo $BACKSTOP_ITERATION > src/a; git add -A
+         git -c user.name=a -c user.email=a@b commit -q --amend -m $BACKSTOP_ITERATION
+         git reflog expire --expire=now --all; git gc -q --prune=now"
+    );
+    for agent in [&anew, &forgetful] {
+        let test = repository("allow = ['sub/src/**']", agent);
+        let within = test.work().join("sub");
+        git(&test.work(), &["init", "-q", "sub"]);
+        let test = test.file("sub/src/a", "0\n");
+        git(&within, &["add", "-A"]);
+        git(&within, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]);
+        run(&test, &[]).exits(125);
+    }
     // Another work tree of the same repository is what is committed already.
     let grows = "[ -e side ] || git worktree add -q side -b side; cd side; echo 1 > docs/b.md";
     let test = repository("deny = ['**/*.pem']", grows);

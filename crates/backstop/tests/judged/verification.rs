@@ -99,6 +99,28 @@ fn a_command_that_exits_with_0_has_not_passed_if_its_tests_did_not() {
     for (printed, report, why) in [
         ("1..2\nok 1 - a\nnot ok 2 - b\n", "auto", Some("1 of its tests failed")),
         ("TAP version 14\n1..3\nok 1 - a\n", "auto", Some("its tests are no proof")),
+        ("TAP version 14\n1..3\n", "auto", Some("its tests are no proof")),
+        ("TAP version 14\nBail out! no database\n", "auto", Some("its tests are no proof")),
+        ("running 5 tests\n", "auto", Some("its tests are no proof")),
+        (
+            "   Compiling a v0.1.0 (/a)\nerror[E0425]: cannot find value `x` in this scope\n\
+             error: could not compile `a` (lib test) due to 1 previous error\n",
+            "auto",
+            Some("its tests are no proof"),
+        ),
+        (
+            "FAIL ./a.test.js\n  ● Test suite failed to run\n\n    Cannot find module './b'\n\n\
+             Test Suites: 1 failed, 1 total\nTests:       0 total\nSnapshots:   0 total\n\
+             Time:        0.2 s\n",
+            "auto",
+            Some("its tests are no proof"),
+        ),
+        (
+            "--- FAIL: TestB (0.00s)\nFAIL\nFAIL\texample.org/a\t0.002s\nFAIL\n\
+             1..1\nok 1 - other\n",
+            "auto",
+            Some("its tests are no proof (1 failed in the go run before it)"),
+        ),
         ("PASS a\nFAIL b\n", "regex:^(?<status>PASS|FAIL) (?<name>.+)$", Some("1 of its tests")),
         (whole, "junit:none/*.xml", Some("there is no test report from it at `junit:none/*.xml`")),
         (whole, "auto", None),

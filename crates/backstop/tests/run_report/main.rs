@@ -157,6 +157,17 @@ fn a_report_that_a_crash_prevented_is_made_by_the_next_look() {
 }
 
 #[test]
+fn a_policy_goes_by_the_name_that_it_had_in_this_run() {
+    let test = Loop::new().file("a.toml", "[limits]\niterations = 1\n");
+    let test = test.file("b.toml", "[limits]\niterations = 1\n");
+    for name in ["a.toml", "b.toml"] {
+        test.run(["run", "--policy", name, "--", "true"]).exits(125);
+        let report = test.run(["report", "latest", "--format", "json"]).exits(0).json();
+        assert_eq!(report["asked"]["policy"], name);
+    }
+}
+
+#[test]
 fn another_halt_replaces_the_report() {
     let test = stopped();
     test.run(["resume", "latest", "--raise", "iterations=3"]).exits(125);

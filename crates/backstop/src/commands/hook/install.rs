@@ -30,6 +30,11 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
         let program = program::name()?;
         let which = if program.is_on_path { "found on the PATH" } else { "not on the PATH" };
         terminal.remark(&format!("program: {} ({which})", program.word));
+        if settings.disable_hooks() {
+            terminal.remark(
+                "`disableAllHooks` is set in this file: until it is not, no hook is called",
+            );
+        }
         (settings.with(agent, &program.word)?, "calls backstop at every step")
     };
     if old.as_deref().unwrap_or_default() == new {
@@ -49,7 +54,8 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
     } else {
         replace::keeping(&path, old.as_deref(), &new).map_err(cannot)?;
     }
-    writeln!(terminal.out, "wrote {}: {agent} {deed}", path.display())?;
+    let did = if new.is_empty() { "removed" } else { "wrote" };
+    writeln!(terminal.out, "{did} {}: {agent} {deed}", path.display())?;
     Ok(exit_code::OK)
 }
 

@@ -115,7 +115,13 @@ impl OwnRun<'_> {
             name: source.name,
             put_by: caller(),
         };
-        let launch = Launch { cwd: hook.cwd(), labels: self.labels(), ..Launch::default() };
+        let launch = Launch {
+            // What is shown: nobody starts it from here.
+            command: vec![hook.agent.name().to_owned()],
+            cwd: hook.cwd(),
+            labels: self.labels(),
+            ..Launch::default()
+        };
         let (store, home) = (&*self.opened.store, &self.opened.home);
         let id = self.opened.wait(unsupervised::begin(store, home, &pinned, &launch))?;
         let run = self.opened.wait(store.run_fetch(id))?;

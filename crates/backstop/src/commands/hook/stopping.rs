@@ -117,7 +117,7 @@ fn send_back(
     notes.sent_back += 1;
     notes.acted = false;
     Act::SendBack(format!(
-        "{missing} Go on until that is so. If you can't, say what stops you and stop again."
+        "{missing}\nGo on until it is done. If you can't, say what stops you and stop again."
     ))
     .into()
 }
@@ -137,7 +137,7 @@ fn missing(
         };
         let requests = review.requests.iter().flatten().map(|request| format!("\n- {request}"));
         let requests: String = requests.collect();
-        return Some(format!("The work is not done yet: {words}:{requests}\n"));
+        return Some(format!("The work is not done yet: {words}:{requests}"));
     }
     let progress = outcome.answer.get("progress").and_then(Json::as_array);
     let note = |index: usize| {
@@ -159,10 +159,10 @@ fn missing(
     }
     if let Some(verification) = verification.filter(|verification| !passed(verification)) {
         let detail = verification.detail.as_deref().unwrap_or("it did not pass");
-        return Some(format!("The work is not done yet: the verification failed: {detail}\n"));
+        return Some(format!("The work is not done yet: the verification failed: {detail}"));
     }
     if let Some(why) = reviewed.unheard.first() {
-        return Some(format!("The work is not done yet: {why}\n"));
+        return Some(format!("The work is not done yet: {why}"));
     }
     Some(format!("The work is not done yet: {}.", waited_for.join("; or ")))
 }

@@ -43,6 +43,9 @@ impl<'a> Settings<'a> {
         while let Some(range) = self.entry_of_ours(&text, agent)? {
             text.replace_range(range, "");
         }
+        if text == self.text {
+            return Ok(text);
+        }
         match kept {
             Some(kept) if without_empty_hooks(kept) == without_empty_hooks(&text) => {
                 Ok(kept.to_owned())
@@ -50,6 +53,11 @@ impl<'a> Settings<'a> {
             None if compact(&text) == Some(json!({})) => Ok(String::new()),
             _ => Ok(text),
         }
+    }
+
+    /// Whether the agent is told there to call no hook at all.
+    pub fn disable_hooks(&self) -> bool {
+        compact(self.text).is_some_and(|settings| settings["disableAllHooks"] == json!(true))
     }
 
     fn with_event(
@@ -73,7 +81,8 @@ impl<'a> Settings<'a> {
             return Ok(appended(&text, &hooks.node.span, &table_spans(events), &entry, &unit));
         };
         let groups = self.list(&entry.node, &text, event)?;
-        let handlers = groups.iter().flat_map(handlers_of);
+        // A call for some tools only is the user's own, and not the one that sees every step.
+        let handlers = groups.iter().filter(|group| is_for_all(group)).flat_map(handlers_of);
         let ours: Vec<&Node> = handlers.filter_map(|node| command_of(node, agent)).collect();
         if let Some(known) = ours.first() {
             if known.value != Value::String(command.to_owned()) {
@@ -162,6 +171,13 @@ fn hooks_of(group: &Node) -> Option<&Node> {
         Value::Table(table) => table.get("hooks").map(|entry| &entry.node),
         _ => None,
     }
+}
+
+fn is_for_all(group: &Node) -> bool {
+    let Value::Table(table) = &group.value else { return false };
+    let matcher = table.get("matcher").map(|entry| &entry.node.value);
+    matcher
+        .is_none_or(|matcher| matches!(matcher, Value::String(text) if matches!(&**text, "" | "*")))
 }
 
 fn handlers_of(group: &Node) -> &[Node] {

@@ -68,6 +68,35 @@ fn what_others_changed_meanwhile_survives() {
 }
 
 #[test]
+fn settings_in_which_we_are_not_stay_as_they_are() {
+    for text in ["{}\n", "{ \"hooks\": {} }"] {
+        assert_eq!(without(text, None), text);
+    }
+    assert_eq!(without(&with(""), None), "");
+}
+
+#[test]
+fn a_call_for_some_tools_is_not_one_for_all() {
+    let some = r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command",
+        "command":"backstop hook claude-code"}]}]}}"#;
+    let groups = |text: &str| {
+        let value: Json = serde_json::from_str(text).unwrap();
+        value["hooks"]["PreToolUse"].as_array().unwrap().len()
+    };
+    assert_eq!(groups(&with(some)), 2);
+    for all in ["", "*"] {
+        assert_eq!(groups(&with(&some.replace("Bash", all))), 1);
+    }
+}
+
+#[test]
+fn settings_may_switch_hooks_off() {
+    let disable = |text| Settings::new(Path::new("s.json"), text).disable_hooks();
+    assert!(disable(r#"{"disableAllHooks": true}"#));
+    assert!(!disable(r#"{"disableAllHooks": false}"#) && !disable("{}") && !disable(""));
+}
+
+#[test]
 fn a_program_that_moved_is_called_where_it_is() {
     let old = Settings::new(Path::new("s"), "").with(HookAgent::Codex, "'/a b/backstop'").unwrap();
     let new = Settings::new(Path::new("s"), &old).with(HookAgent::Codex, "backstop").unwrap();

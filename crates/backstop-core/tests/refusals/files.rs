@@ -79,14 +79,12 @@ fn ten_thousand_rules_load_and_decide() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test must read the clock to time the core")]
 fn a_huge_file_is_refused_before_it_is_read() {
-    let huge = vec![b'#'; 100 << 20];
+    // Whoever read it would say that it is no text.
+    let huge = vec![0xff; 100 << 20];
     for syntax in [Syntax::Toml, Syntax::Yaml, Syntax::Json] {
-        let start = Instant::now();
         let errors = Policy::load(&huge, syntax).unwrap_err();
-        assert!(start.elapsed() < Duration::from_millis(200), "took {:?}", start.elapsed());
-        let message = "file is 104857600 bytes long, more than the 16 MiB allowed";
-        assert_eq!(errors[0].message, message);
+        let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+        assert_eq!(messages, ["file is 104857600 bytes long, more than the 16 MiB allowed"]);
     }
 }

@@ -28,6 +28,9 @@ pub enum Unknown {
 }
 
 impl Pooler {
+    /// How many sessions of a database it lends at most.
+    pub const SESSIONS: usize = 3;
+
     /// Starts a pooler before a server; none where pgbouncer is not installed, which is said in one
     /// line.
     ///
@@ -65,8 +68,9 @@ impl Pooler {
             "[databases]\n* = host={directory}\n[pgbouncer]\npool_mode = transaction\n\
              listen_addr =\nlisten_port = {port}\nunix_socket_dir = {directory}\n\
              auth_type = trust\nauth_file = {}\nlogfile = {directory}/pooler-{port}.log\n\
-             max_client_conn = 1000\ndefault_pool_size = 3\nserver_idle_timeout = 5\n{ignored}\n",
-            users.display()
+             max_client_conn = 1000\ndefault_pool_size = {}\nserver_idle_timeout = 5\n{ignored}\n",
+            users.display(),
+            Self::SESSIONS
         );
         readable(&settings, &text)?;
         let mut started = Command::new("sh");

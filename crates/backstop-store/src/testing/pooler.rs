@@ -16,6 +16,7 @@ use super::postgres::{Database, Server, as_server, is_root};
 #[derive(Debug)]
 pub struct Pooler {
     port: u16,
+    log: PathBuf,
     /// Waits for the end of its input, and ends the pooler then.
     watcher: Option<(Child, ChildStdin)>,
 }
@@ -28,9 +29,6 @@ pub enum Unknown {
 }
 
 impl Pooler {
-    /// How many sessions of a database it lends at most.
-    pub const SESSIONS: usize = 3;
-
     /// Starts a pooler before a server; none where pgbouncer is not installed, which is said in one
     /// line.
     ///
@@ -52,6 +50,14 @@ impl Pooler {
         database.url_at(self.port)
     }
 
+    /// What it has logged until now.
+    ///
+    /// # Errors
+    /// The log can't be read.
+    pub fn log(&self) -> io::Result<String> {
+        fs::read_to_string(&self.log)
+    }
+
     fn create(program: &Path, server: &Server, unknown: Unknown) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         // Only the name of a socket: no network is used.
@@ -68,9 +74,8 @@ impl Pooler {
             "[databases]\n* = host={directory}\n[pgbouncer]\npool_mode = transaction\n\
              listen_addr =\nlisten_port = {port}\nunix_socket_dir = {directory}\n\
              auth_type = trust\nauth_file = {}\nlogfile = {directory}/pooler-{port}.log\n\
-             max_client_conn = 1000\ndefault_pool_size = {}\nserver_idle_timeout = 5\n{ignored}\n",
-            users.display(),
-            Self::SESSIONS
+             max_client_conn = 1000\ndefault_pool_size = 3\nserver_idle_timeout = 5\n{ignored}\n",
+            users.display()
         );
         readable(&settings, &text)?;
         let mut started = Command::new("sh");
@@ -88,7 +93,8 @@ impl Pooler {
             .process_group(0)
             .spawn()?;
         let input = watcher.stdin.take().ok_or_else(|| io::Error::other("no input"))?;
-        let pooler = Self { port, watcher: Some((watcher, input)) };
+        let log = server.directory().join(format!("pooler-{port}.log"));
+        let pooler = Self { port, log, watcher: Some((watcher, input)) };
         let socket = server.directory().join(format!(".s.PGSQL.{port}"));
         let end = Instant::now() + STARTING;
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {

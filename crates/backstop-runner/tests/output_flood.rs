@@ -72,13 +72,17 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
     let line = format!("\n[backstop: {} bytes left out]\n", summary.left_out);
     assert_eq!(lengths, ((8 << 20) + line.len() as u64, 56 << 20));
 
-    // Then, with nothing to do, its thread sleeps and is not woken.
-    let before = wakings();
-    assert!(before.is_some());
-    for _ in 0..30 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        assert_eq!(wakings(), before);
-    }
+    // Then, with nothing to do, its thread sleeps and is not woken. It may still be on its way to
+    // bed when its last work is seen.
+    let still = || {
+        let before = wakings();
+        assert!(before.is_some());
+        (0..30).all(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            wakings() == before
+        })
+    };
+    assert!((0..20).any(|_| still()), "it is woken again and again");
 
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -259,7 +259,7 @@ fn a_supervisor_that_slept_past_its_lease_writes_nothing_and_ends() {
                  echo '::backstop {\"type\":\"usage\",\"input_tokens\":1}'; sleep 0.02; done",
             )
             .variable("BACKSTOP_CONTAINMENT", containment)
-            .variable("BACKSTOP_LEASE_SECONDS", "1");
+            .variable("BACKSTOP_LEASE_SECONDS", "3");
         let run = ["run", "--max-iterations", "1", "--grace", "1s", "--", "./agent.sh"];
         let sleeper = test.start(run);
         wait_for("the first child", || test.read("went").lines().count() == 1);

@@ -425,7 +425,7 @@ fn of_many_who_resume_one_wins() {
 #[test]
 fn a_supervisor_that_lost_its_run_writes_nothing_and_ends_its_tree() {
     let agent = "echo $$ >> went; while [ ! -e go ]; do sleep 0.02; done";
-    let test = Loop::new().script("agent.sh", agent).variable("BACKSTOP_LEASE_SECONDS", "0.5");
+    let test = Loop::new().script("agent.sh", agent).variable("BACKSTOP_LEASE_SECONDS", "3");
     let running = test.start(["run", "--max-iterations", "1", "--", "./agent.sh"]);
     wait_for("the agent", || test.read("went").lines().count() == 1);
     let (outer, inner) = supervisors(&test, running.pid());
@@ -521,7 +521,7 @@ fn zombies_of(parent: u32) -> usize {
 /// Row 29.
 #[test]
 fn a_verification_that_hangs_is_ended_and_recorded() {
-    let policy = "[verify]\ncommand = 'setsid sleep 300 & sleep 300'\ntimeout = '300ms'\n[limits]\niterations = 1\n";
+    let policy = "[verify]\ncommand = 'setsid sleep 300 & sleep 300'\ntimeout = '2s'\n[limits]\niterations = 1\n";
     let test = Loop::new().file("p.toml", policy);
     let ended = test.run(["run", "--policy", "p.toml", "--", "true"]).exits(125);
     let verified = test.events("verification");
@@ -533,7 +533,7 @@ fn a_verification_that_hangs_is_ended_and_recorded() {
 /// Row 29.
 #[test]
 fn a_script_that_hangs_is_ended_and_its_answer_is_unknown() {
-    let rule = "when = { type = 'custom_script', script = './hang.sh', timeout = '300ms' }";
+    let rule = "when = { type = 'custom_script', script = './hang.sh', timeout = '2s' }";
     let policy = format!("[[rule]]\n{rule}\nthen = 'complete'\n[limits]\niterations = 1\n");
     let test = Loop::new()
         .file("p.toml", &policy)

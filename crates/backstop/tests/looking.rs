@@ -43,7 +43,7 @@ fn a_git_that_hangs_does_not_keep_a_run_from_its_time_limit() {
     let test = with_slow_git()
         .file("p.toml", READS_PROGRESS)
         .script("agent.sh", "echo x >> went; touch slow");
-    let flags = ["run", "--policy", "p.toml", "--max-duration", "1s", "--", "./agent.sh"];
+    let flags = ["run", "--policy", "p.toml", "--max-duration", "5s", "--", "./agent.sh"];
     let ended = test.run(flags).exits(124);
     test.leaves_nothing();
     assert!(test.exists("asked"));
@@ -128,7 +128,7 @@ fn a_probe_that_hangs_keeps_no_run_from_its_end() {
             .script("agent.sh", "echo x >> went; touch slow")
     };
     let limited = test();
-    let flags = ["run", "--policy", "p.toml", "--max-duration", "1s", "--", "./agent.sh"];
+    let flags = ["run", "--policy", "p.toml", "--max-duration", "5s", "--", "./agent.sh"];
     limited.run(flags).exits(124);
     limited.leaves_nothing();
     assert!(limited.exists("asked"));
@@ -149,7 +149,7 @@ fn a_probe_that_hangs_keeps_no_run_from_its_end() {
 #[test]
 fn a_limit_that_is_reached_during_the_verification_gives_it_no_longer_than_an_iteration() {
     let policy = "[verify]\ncommand = 'touch asked; setsid sleep 300 & sleep 300'\ntimeout = '10m'\n\
-                  [loop]\nfinish_within = '200ms'\n[limits]\niterations = 50\nduration = '1s'\n";
+                  [loop]\nfinish_within = '200ms'\n[limits]\niterations = 50\nduration = '5s'\n";
     let test = Loop::new().file("p.toml", policy);
     test.run(["run", "--policy", "p.toml", "--", "true"]).exits(124);
     test.leaves_nothing();

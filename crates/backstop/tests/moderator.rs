@@ -34,7 +34,7 @@ impl Situation {
         let test = Loop::new()
             .file("backstop.toml", &policy)
             .script("child.sh", &format!("{}{}", self.events, self.then));
-        let flags = ["run", "--max-iterations", "1", "--grace", "1s", "--", "./child.sh"];
+        let flags = ["run", "--max-iterations", "1", "--grace", "1m", "--", "./child.sh"];
         test.run(flags);
         let mut told = Vec::new();
         for decision in test.events("decision") {
@@ -178,13 +178,13 @@ fn the_run_time_is_limited() {
 
 #[test]
 fn stagnation_is_met_with_another_way_first_and_ends_the_run_next() {
-    let rules = "[[rule]]\nwhen = { type = 'stagnation', duration = '300ms' }\nthen = 'recover'\n\
-                 [[rule]]\nwhen = { type = 'stagnation', duration = '1s' }\nthen = 'stop'\n\
+    let rules = "[[rule]]\nwhen = { type = 'stagnation', duration = '3s' }\nthen = 'recover'\n\
+                 [[rule]]\nwhen = { type = 'stagnation', duration = '6s' }\nthen = 'stop'\n\
                  [loop]\nfinish_within = '0s'\n";
     // It does not let itself be ended before the second time has come.
     let decisions = Situation::reported(&[])
         .over(rules)
-        .then("trap '' TERM INT; for i in 1 2 3 4 5 6 7 8; do sleep 0.2; done")
+        .then("trap '' TERM INT; for i in $(seq 45); do sleep 0.2; done")
         .decisions();
     let first = decisions.iter().position(|decision| decision == "recover stalled");
     assert!(first.is_some(), "{decisions:?}");

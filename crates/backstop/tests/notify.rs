@@ -284,12 +284,14 @@ fn more_than_so_many_an_hour_are_left_out_and_counted() {
         ),
     );
     test.run(["run", "--", "true"]).exits(125);
-    let told: Vec<Json> = receiver
+    let mut told: Vec<Json> = receiver
         .received()
         .iter()
         .map(|one| serde_json::from_str::<Json>(&one.body).unwrap())
         .map(|body| json!([body["event"], body["iteration"], body["left_out"]]))
         .collect();
+    // The first may be overtaken on its way.
+    told.sort_by_key(|one| one[1].as_u64());
     assert_eq!(told, [json!(["warn", 1, 0]), json!(["halted", 8, 3])]);
     let left_out =
         |(_, detail): &&(String, String)| detail == "warn: left out, there were too many";
@@ -447,6 +449,7 @@ fn telling_others_takes_no_time_of_the_run() {
     let test = Loop::new().file("p.toml", policy);
     test.run(["run", "--policy", "p.toml", "--", "true"]).exits(125);
     test.run(["resume", "latest", "--raise", "iterations=2"]).exits(125);
-    let resumed = test.events("resumed");
-    assert!(resumed[0]["active_ms"].as_u64().expect("a number") < 3500, "{resumed:?}");
+    let active = |kind: &str| test.events(kind)[0]["active_ms"].as_u64().expect("a number");
+    let (halted, resumed) = (active("halted"), active("resumed"));
+    assert!(resumed - halted < 4_000, "{halted} to {resumed}");
 }

@@ -57,9 +57,17 @@ fn arguments_and_labels_are_shown_and_told_without_secrets() {
     let flags = ["run", "--max-iterations", "1", "--label", &label, "--"];
     test.run([&flags[..], &command[..]].concat()).exits(125);
     assert_eq!(test.read("got").trim(), CANARY, "the command gets what it was given");
+    let json = ["run", "--json", "--max-iterations", "1", "--label", &label, "--"];
+    let told = test.run([&json[..], &command[..]].concat()).exits(125);
+    for told in [&told.stdout, &told.stderr] {
+        assert!(!told.contains(CANARY) && !told.contains("k3y-of"), "{told}");
+    }
     for looked in [
         &["show", "latest"][..],
+        &["show", "latest", "--json"],
+        &["show", "latest", "--events"],
         &["ls"],
+        &["ls", "--json"],
         &["report", "latest"],
         &["report", "latest", "--format", "json"],
         &["report", "latest", "--format", "html"],

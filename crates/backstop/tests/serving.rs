@@ -1,8 +1,9 @@
 //! `backstop serve` by the real binary: every flag, its log, its beginning and its end.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::process::Signal;
@@ -107,11 +108,14 @@ fn at_its_end_it_answers_what_it_has_begun() {
     let mut slow = TcpStream::connect(serving.address).expect("a connection");
     let body = r#"{"facts":{"iterations":100}}"#;
     let length = body.len().to_string();
-    let headers = [JSON, ("content-length", length.as_str())];
+    let headers = [JSON, ("content-length", length.as_str()), ("expect", "100-continue")];
+    slow.write_all(request("POST", "/v1/decide", &headers, "").as_bytes()).expect("it is sent");
+    // Who asks for the body has begun with the request.
+    let mut asks = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    slow.read_exact(&mut asks).expect("a word to go on");
+    assert_eq!(String::from_utf8_lossy(&asks), "HTTP/1.1 100 Continue\r\n\r\n");
     let (first, rest) = body.split_at(5);
-    slow.write_all(request("POST", "/v1/decide", &headers, first).as_bytes()).expect("it is sent");
-    // It has been begun when a later request has been answered.
-    wait_for("the request to be begun", || serving.get("/healthz").status == 200);
+    slow.write_all(first.as_bytes()).expect("it reads");
     serving.signal(Signal::TERM);
     let address = serving.address;
     wait_for("nobody else to be let in", || TcpStream::connect(address).is_err());
@@ -119,6 +123,29 @@ fn at_its_end_it_answers_what_it_has_begun() {
     let answer = read_answer(&mut slow).expect("an answer");
     assert_eq!(answer.json()["reason"], "max_iterations", "{answer:?}");
     assert_eq!(serving.ends(), Some(0));
+}
+
+#[test]
+fn at_its_end_it_answers_who_was_let_in_and_had_not_asked_yet() {
+    loop {
+        let test = Test::new();
+        let serving = Serving::start(&test, &[], &[]);
+        let mut silent = TcpStream::connect(serving.address).expect("a connection");
+        // They are let in one after the other.
+        assert_eq!(serving.get("/healthz").status, 200);
+        let began = Instant::now();
+        serving.signal(Signal::TERM);
+        let address = serving.address;
+        wait_for("nobody else to be let in", || TcpStream::connect(address).is_err());
+        let sent = silent.write_all(request("GET", "/healthz", &[], "").as_bytes());
+        // It waits for a second. Where this machine took longer, nothing has been shown.
+        if began.elapsed() < Duration::from_millis(900) {
+            sent.expect("it still reads");
+            assert_eq!(read_answer(&mut silent).expect("an answer").status, 200);
+            assert_eq!(serving.ends(), Some(0));
+            return;
+        }
+    }
 }
 
 #[test]
@@ -328,7 +355,7 @@ fn a_collector_is_told_of_requests() {
     serving.get("/healthz");
     let (mut stream, _) = collector.accept().expect("an export");
     let mut text = [0; 4_096];
-    let read = std::io::Read::read(&mut stream, &mut text).expect("a request");
+    let read = stream.read(&mut text).expect("a request");
     let text = String::from_utf8_lossy(&text[..read]).into_owned();
     assert!(text.starts_with("POST /v1/traces HTTP/1.1"), "{text}");
 }

@@ -64,7 +64,7 @@ fn it_is_named_and_no_second_loop_runs_beside_it() {
     let frozen = frozen;
     let flags = ["run", "--max-iterations", "2", "--grace", "100ms", "--", "./agent.sh"];
     let running = test.start(flags);
-    wait_for("the process", || test.exists("pid"));
+    wait_for("the process", || !test.read("pid").is_empty());
     let number = test.read("pid").trim().to_owned();
     wait_for("its long sleep", || state(&number) == Some('D'));
     running.signal(Signal::TERM);

@@ -21,8 +21,6 @@ const LIMIT: usize = 600;
 /// Files that may be longer, and why.
 const EXCUSED: &[(&str, &str)] = &[
     ("crates/backstop-core/src/reason/registry.rs", "a table: one like entry per reason"),
-    ("crates/backstop-core/tests/conditions.rs", "a table: one like row per condition and border"),
-    ("crates/backstop-core/tests/refusals.rs", "a list: one snapshot per refusal"),
     ("crates/backstop-core/tests/repetition_conformance.rs", "a list: one short case per name"),
 ];
 

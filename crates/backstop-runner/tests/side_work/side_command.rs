@@ -15,6 +15,9 @@ fn program(words: &[&str], cwd: &Path) -> SideCommand {
     SideCommand::new(Invocation::Program(words.iter().map(Into::into).collect()), cwd)
 }
 
+/// A limit that is over when a command has long been up, even on a busy machine.
+const ONCE_UP: Duration = Duration::from_secs(3);
+
 fn run(command: &SideCommand) -> SideOutcome {
     on_a_runtime(async { command.run(&tree(), pending()).await })
 }
@@ -92,7 +95,7 @@ fn a_time_out_ends_the_group_politely() {
         "trap 'echo polite; exit 7' TERM; echo up; while :; do sleep 0.01; done",
         folder.path(),
     );
-    command.timeout = Duration::from_millis(300);
+    command.timeout = ONCE_UP;
     let outcome = run(&command);
     assert!(outcome.timed_out && !outcome.is_success());
     assert_eq!(outcome.exit.and_then(|exit| exit.code), Some(7));
@@ -104,7 +107,7 @@ fn one_that_ignores_the_signal_is_killed_with_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let mut command =
         shell("trap '' TERM; sleep 100 & echo $! >pid; while :; do sleep 1; done", folder.path());
-    command.timeout = Duration::from_millis(300);
+    command.timeout = ONCE_UP;
     let outcome = run(&command);
     assert!(outcome.timed_out);
     assert_eq!(outcome.exit.and_then(|exit| exit.signal), Some(9));

@@ -35,7 +35,7 @@ fn an_exit_of_0_passes_and_any_other_fails_with_the_end_of_its_output() {
 
 #[test]
 fn one_that_takes_too_long_timed_out() {
-    let slow = outcome("command = 'echo began; sleep 100'\ntimeout = '300ms'");
+    let slow = outcome("command = 'echo began; sleep 100'\ntimeout = '3s'");
     assert_eq!(slow, (VerificationOutcome::TimedOut, "began".to_owned()));
 }
 

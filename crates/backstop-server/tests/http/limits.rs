@@ -70,7 +70,16 @@ fn a_head_that_does_not_come_is_not_waited_for() {
     // It ends, with an answer or without one.
     stream.read_to_end(&mut rest).unwrap();
     assert!(!rest.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&rest));
-    assert_eq!(server.get("/healthz").status, 200);
+    // Others are answered as ever, if theirs comes in time, which it may not on a busy machine.
+    let ask = || {
+        let mut stream = connect(server.address);
+        stream.write_all(request("GET", "/healthz", &[], "").as_bytes()).ok()?;
+        read_answer(&mut stream)
+    };
+    let begun = std::time::Instant::now();
+    while ask().is_none_or(|answer| answer.status != 200) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nobody is answered");
+    }
 }
 
 #[test]

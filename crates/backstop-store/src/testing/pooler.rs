@@ -16,6 +16,7 @@ use super::postgres::{Database, Server, as_server, is_root};
 #[derive(Debug)]
 pub struct Pooler {
     port: u16,
+    log: PathBuf,
     /// Waits for the end of its input, and ends the pooler then.
     watcher: Option<(Child, ChildStdin)>,
 }
@@ -47,6 +48,14 @@ impl Pooler {
     /// The URL of a database by this way.
     pub fn url(&self, database: &Database<'_>) -> String {
         database.url_at(self.port)
+    }
+
+    /// What it has logged until now.
+    ///
+    /// # Errors
+    /// The log can't be read.
+    pub fn log(&self) -> io::Result<String> {
+        fs::read_to_string(&self.log)
     }
 
     fn create(program: &Path, server: &Server, unknown: Unknown) -> io::Result<Self> {
@@ -84,7 +93,8 @@ impl Pooler {
             .process_group(0)
             .spawn()?;
         let input = watcher.stdin.take().ok_or_else(|| io::Error::other("no input"))?;
-        let pooler = Self { port, watcher: Some((watcher, input)) };
+        let log = server.directory().join(format!("pooler-{port}.log"));
+        let pooler = Self { port, log, watcher: Some((watcher, input)) };
         let socket = server.directory().join(format!(".s.PGSQL.{port}"));
         let end = Instant::now() + STARTING;
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {

@@ -8,7 +8,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fix
 
 /// Prints the lines of a capture one by one, and stays when it has printed all.
 const PLAYER: &str = "while IFS= read -r line || [ -n \"$line\" ]; do\n\
-    printf '%s\\n' \"$line\"; sleep 0.01\n\
+    printf '%s\\n' \"$line\"; sleep $PAUSE\n\
     done < capture\n\
     touch all-printed\n\
     exec sleep 300";
@@ -17,8 +17,8 @@ struct Played {
     capture: &'static str,
     flags: &'static [&'static str],
     exit: i32,
-    /// It must be ended before it has printed everything.
-    is_cut: bool,
+    /// The seconds between two lines of one that must be ended before it has printed everything.
+    pause: Option<&'static str>,
 }
 
 #[test]
@@ -41,47 +41,50 @@ fn limits_fire_while_a_capture_plays() {
         println!("skipped: there are no captures at {FIXTURES}");
         return;
     }
-    for Played { capture, flags, exit, is_cut } in [
+    for Played { capture, flags, exit, pause } in [
         // 122,105 tokens in all, which a live count reaches step by step.
         Played {
             capture: "claude-stream/error-max-turns-1.jsonl",
             flags: &["--max-tokens", "60000"],
             exit: 127,
-            is_cut: true,
+            pause: Some("0.05"),
         },
         Played {
             capture: "claude-stream/truncated-no-result.jsonl",
             flags: &["--max-tokens", "1000"],
             exit: 127,
-            is_cut: true,
+            pause: Some("0.05"),
         },
         Played {
             capture: "opencode/run-json-success.jsonl",
             flags: &["--max-tokens", "11000"],
             exit: 127,
-            is_cut: true,
+            pause: Some("1"),
         },
         // Codex tells its tokens with the end of a turn, which is the last that it prints.
         Played {
             capture: "codex/exec-json-1.jsonl",
             flags: &["--max-tokens", "1000"],
             exit: 127,
-            is_cut: false,
+            pause: None,
         },
         Played {
             capture: "claude-stream/api-error-credit-balance.json",
             flags: &[],
             exit: 13,
-            is_cut: false,
+            pause: None,
         },
     ] {
         let text = std::fs::read_to_string(Path::new(FIXTURES).join(capture)).expect("a capture");
-        let test = Loop::new().file("capture", &text).script("agent.sh", PLAYER);
+        let test = Loop::new()
+            .file("capture", &text)
+            .script("agent.sh", PLAYER)
+            .variable("PAUSE", pause.unwrap_or("0"));
         let run = ["run", "--max-iterations", "5", "--finish-within", "0s", "--grace", "1s"];
         let words = [&run, flags, &["--", "./agent.sh"]].concat();
         test.run(words).exits(exit);
         test.leaves_nothing();
-        assert!(!(is_cut && test.exists("all-printed")), "{capture}");
+        assert!(!(pause.is_some() && test.exists("all-printed")), "{capture}");
         assert_eq!(test.state()["facts"]["iterations"], 1, "{capture}");
     }
 }

@@ -94,13 +94,13 @@ fn a_clock_time_is_the_next_one() {
 
 #[test]
 fn f10_all_waits_together_have_a_budget_that_nothing_resets() {
-    let policy = "[limits]\niterations = 50\n[wait]\nmax_total = '2500ms'\n";
-    let test = limited("*", "API Error: Request rejected (429) · retry after 1s", 0)
+    let policy = "[limits]\niterations = 50\n[wait]\nmax_total = '10s'\n";
+    let test = limited("*", "API Error: Request rejected (429) · retry after 4s", 0)
         .file("p.toml", policy);
     test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
     let state = test.state();
     assert_eq!(state["run_status"], "held");
-    assert_eq!(state["facts"]["iterations"], 3, "two waits of a second fit");
+    assert_eq!(state["facts"]["iterations"], 3, "two waits of four seconds fit");
     test.run(["resume", "latest"]).exits(33);
     assert_eq!(test.state()["facts"]["iterations"], 4, "and not a third one");
     test.run(["resume", "latest"]).exits(33);

@@ -47,12 +47,10 @@ fn a_run_that_claims_the_same_files_is_named() {
 fn what_a_killed_supervisor_left_behind_is_in_the_way() {
     let test = two("allow = ['src/**']", "allow = ['src/**']");
     let (running, name) = other(&test, "other.toml");
-    let agent = test.processes();
-    let supervisors: Vec<_> =
-        test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
-    for signal in [Signal::STOP, Signal::KILL] {
-        supervisors.iter().for_each(|pid| send(*pid, signal));
-    }
+    wait_for("the agent", || !test.processes_named("sleep").is_empty());
+    let agent = test.processes_named("sleep");
+    let others: Vec<_> = test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
+    Loop::cut_off(&others);
     running.ends();
     wait_for("only the agent is left", || test.marked() == agent);
     run(&test, &[]).exits(5);

@@ -103,12 +103,12 @@ fn a_command_gives_the_score_instead() {
 
 #[test]
 fn a_command_that_gives_no_score_is_no_zero() {
-    for (score, why) in [
-        ("echo far", "it must print a number from 0 to 1, and printed `far`"),
-        ("echo 0.1; exit 1", "it failed"),
-        ("exec sleep 300", "it took too long"),
+    for (score, timeout, why) in [
+        ("echo far", "5m", "it must print a number from 0 to 1, and printed `far`"),
+        ("echo 0.1; exit 1", "5m", "it failed"),
+        ("exec sleep 300", "500ms", "it took too long"),
     ] {
-        let policy = format!("{RULE}[drift]\ncommand = './score.sh'\ntimeout = '500ms'\n");
+        let policy = format!("{RULE}[drift]\ncommand = './score.sh'\ntimeout = '{timeout}'\n");
         let test = Loop::new().file("backstop.toml", &policy).script("score.sh", score);
         let ended = test.run(["run", "--", "true"]).exits(125);
         let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

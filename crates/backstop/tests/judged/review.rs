@@ -77,15 +77,16 @@ fn a_rule_with_the_same_reason_replaces_what_the_review_implies() {
 
 #[test]
 fn who_says_nothing_of_it_approves_nothing() {
-    for (reviewer, why) in [
-        ("echo 'looks good to me'", "it said neither APPROVED, CHANGES REQUESTED nor REJECTED"),
-        ("echo 'no key' >&2; exit 3", "it exited with 3 and gave no verdict: no key"),
-        ("echo '`APPROVED`'; echo '> APPROVED'", "it said neither"),
-        ("echo APPROVED; exec sleep 300", "it took too long"),
+    let neither = "it said neither APPROVED, CHANGES REQUESTED nor REJECTED";
+    for (reviewer, timeout, why) in [
+        ("echo 'looks good to me'", "5m", neither),
+        ("echo 'no key' >&2; exit 3", "5m", "it exited with 3 and gave no verdict: no key"),
+        ("echo '`APPROVED`'; echo '> APPROVED'", "5m", "it said neither"),
+        ("echo APPROVED; exec sleep 300", "500ms", "it took too long"),
     ] {
-        let settings = "command = './review.sh'\ntimeout = '500ms'";
+        let settings = format!("command = './review.sh'\ntimeout = '{timeout}'");
         let test =
-            Loop::new().file("backstop.toml", &policy(1, settings)).script("review.sh", reviewer);
+            Loop::new().file("backstop.toml", &policy(1, &settings)).script("review.sh", reviewer);
         let ended = test.run(["run", "--", "true"]).exits(125);
         assert_eq!(outcomes(&test), Vec::<String>::new());
         assert_eq!(

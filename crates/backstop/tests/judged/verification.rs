@@ -19,9 +19,9 @@ fn tiers_run_in_order_and_the_command_last() {
     assert_eq!(verifications.len(), 1);
     assert_eq!(verifications[0]["outcome"], "passed");
     let detail = verifications[0]["detail"].as_str().unwrap();
-    assert!(detail.starts_with("lint passed in 0."), "{detail}");
+    assert!(detail.starts_with("lint passed in "), "{detail}");
     assert!(detail.contains("s, unit passed in ") && detail.contains("echo last"), "{detail}");
-    assert!(ended.stderr.contains("backstop: verification: lint passed in 0."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("backstop: verification: lint passed in "), "{}", ended.stderr);
     assert!(ended.stderr.contains("backstop: verification: unit passed in "), "{}", ended.stderr);
 }
 
@@ -41,12 +41,13 @@ fn the_first_that_fails_ends_the_verification() {
 
 #[test]
 fn one_that_takes_too_long_is_ended_with_all_its_processes() {
-    let policy = TIERS.replace("20s", "300ms");
+    let policy = TIERS.replace("20s", "3s");
     let slow = "(trap '' TERM; echo $BASHPID > pid; sleep 300) & wait";
     let test = Loop::new().file("backstop.toml", &policy).script("unit.sh", slow);
     test.run(["run", "--once", "--", "true"]).exits(11);
     assert_eq!(test.events("verification")[0]["outcome"], "timed_out");
     assert_eq!(test.read("ran"), "lint\n");
+    assert!(!test.read("pid").is_empty());
     test.leaves_nothing();
 }
 

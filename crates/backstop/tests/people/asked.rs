@@ -198,8 +198,11 @@ fn an_answer_in_the_middle_of_an_iteration_is_for_the_next_one_and_holds_until_t
 
 #[test]
 fn a_limit_that_ends_the_run_ends_its_question_too() {
-    let test = asks_in_the_middle("duration = \"1s\"\n[loop]\nfinish_within = \"0s\"\n");
+    let limit = "[[rule]]\nwhen = { type = \"file_created\", path = \"over\" }\n\
+                 then = \"stop\"\nreason = \"timeout\"\n[loop]\nfinish_within = \"0s\"\n";
+    let test = asks_in_the_middle(limit);
     let running = start(&test);
+    let test = test.file("over", "");
     let ended = running.ends().exits(124);
     let (_, card) = ended.stderr.split_once("stopped: timeout").expect("a card");
     assert!(!card.contains("backstop answer"), "{card}");
@@ -324,7 +327,7 @@ fn the_streak_that_was_asked_about_in_vain_counts_from_the_resumption_on() {
 #[test]
 fn a_supervised_process_answers_nothing() {
     let policy = "[limits]\niterations = 2\n[notify]\ncommand = \"true\"\n\
-                  [intervention]\ntimeout = \"1s\"\n\
+                  [intervention]\ntimeout = \"5s\"\n\
                   [[rule]]\nwhen = { type = \"topic_drift\", above = 0.5 }\nthen = \"ask\"\n";
     let script = format!(
         "echo '::backstop {{\"type\":\"drift\",\"score\":0.9}}'\n\

@@ -157,10 +157,10 @@ fn who_answers_for_a_dead_supervisor_ends_what_it_left_running() {
             Loop::new().file("p.toml", policy).script("agent.sh", "echo HELP; exec sleep 300");
         let running = test.start(["run", "--policy", "p.toml", "--", "./agent.sh"]);
         wait_for("the question", || test.has("asked"));
-        let agent = test.processes();
-        let supervisors: Vec<_> =
-            test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
-        Loop::cut_off(&supervisors);
+        wait_for("the agent", || !test.processes_named("sleep").is_empty());
+        let agent = test.processes_named("sleep");
+        let others: Vec<_> = test.marked().into_iter().filter(|pid| !agent.contains(pid)).collect();
+        Loop::cut_off(&others);
         drop(running);
         wait_for("only the agent is left", || test.marked() == agent);
         let answered = test.run(["answer", "latest", answer]).exits(0);

@@ -73,7 +73,7 @@ fn fresh_starts_come_to_an_end() {
 
 fn standing_still(action: &str) -> Loop {
     let policy = "[limits]\nduration = \"1m\"\n[loop]\ngrace = \"1s\"\nfinish_within = \"0s\"\n[[rule]]\n\
-                  when = { type = \"stagnation\", duration = \"400ms\" }\nthen = \"recover\"\n\
+                  when = { type = \"stagnation\", duration = \"3s\" }\nthen = \"recover\"\n\
                   [[rule]]\nwhen = { type = \"file_created\", path = \"DONE\" }\nthen = \"complete\"\n";
     let script = format!(
         "[ -z \"$BACKSTOP_HANDOFF\" ] || {{ cp \"$BACKSTOP_HANDOFF\" seen; touch DONE; exit; }}\n\
@@ -119,9 +119,9 @@ fn it_works_on_while_the_person_thinks() {
 #[test]
 fn whoever_commits_does_not_stand_still() {
     let policy = "[limits]\niterations = 1\n[loop]\ngrace = \"1s\"\nfinish_within = \"0s\"\n[[rule]]\n\
-                  when = { type = \"stagnation\", duration = \"700ms\" }\nthen = \"stop\"\n";
+                  when = { type = \"stagnation\", duration = \"3s\" }\nthen = \"stop\"\n";
     // Each piece of work takes less than that; all of them together take longer.
-    let script = "for n in 1 2 3 4 5 6; do echo $n > file; git add file\n\
+    let script = "for n in $(seq 12); do echo $n > file; git add file\n\
                   git -c user.name=a -c user.email=a@b commit -qm $n; sleep 0.3; done; touch ended";
     let test = Loop::new().file("p.toml", policy).script("agent.sh", script);
     git(&test, &["init", "-q"]);
@@ -131,13 +131,14 @@ fn whoever_commits_does_not_stand_still() {
     assert!(test.exists("ended"));
     assert!(!test.events("progress").is_empty());
     // Nor does who says nothing and only writes.
-    let writes = "for n in $(seq 24); do echo $n > file$n; sleep 0.1; done; touch ended";
+    let writes = "for n in $(seq 12); do echo $n > file$n; sleep 0.3; done; touch ended";
     let test = Loop::new().file("p.toml", policy).script("agent.sh", writes);
     test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
     assert!(test.exists("ended"));
     // One that does not is ended.
     let test = test.script("agent.sh", "exec sleep 300");
-    let test = test.file("p.toml", &policy.replace("iterations = 1", "iterations = 2"));
+    let policy = policy.replace("iterations = 1", "iterations = 2").replace("3s", "500ms");
+    let test = test.file("p.toml", &policy);
     test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(126);
 }
 

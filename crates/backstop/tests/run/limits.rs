@@ -31,7 +31,7 @@ fn max_duration_ends_a_running_iteration() {
 #[test]
 fn max_duration_counts_all_iterations() {
     let test = Loop::new();
-    test.run(run_of(&["--max-duration", "500ms"], &["sleep", "0.1"])).exits(124);
+    test.run(run_of(&["--max-duration", "3s"], &["sleep", "0.5"])).exits(124);
     assert!(test.state()["facts"]["iterations"].as_u64() >= Some(1));
     assert_eq!(test.events("noted").iter().filter(|note| note["what"] == "signalled").count(), 0);
 }

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::run_of;
-use crate::support::looping::{Loop, wait_for};
+use crate::support::looping::{Loop, active_ms, at, wait_for};
 
 #[test]
 fn a_total_must_be_raised() {
@@ -48,12 +48,16 @@ fn a_streak_is_acknowledged_and_counts_anew() {
 fn time_while_stopped_does_not_count() {
     let test = Loop::new();
     test.run(run_of(&["--max-duration", "400ms"], &["sleep", "0.1"])).exits(124);
+    let stopped = jiff::Timestamp::now();
+    let lasts = || jiff::Timestamp::now().duration_since(stopped).as_millis();
+    wait_for("some time to pass", || lasts() > 1_000);
     let before = test.state()["facts"]["active_ms"].as_u64().expect("a number");
-    let clock = std::time::Instant::now();
-    wait_for("some time to pass", || clock.elapsed().as_millis() > 500);
-    test.run(["resume", "--raise", "duration=800ms"]).exits(124);
-    let resumed = test.events("resumed");
-    assert!(resumed[0]["active_ms"].as_u64().expect("a number") < before + 400, "{resumed:?}");
+    let stood = lasts();
+    test.run(["resume", "--raise", &format!("duration={}ms", before + 400)]).exits(124);
+    let (halted, resumed) = (&test.events("halted")[0], &test.events("resumed")[0]);
+    let counted = active_ms(resumed) - active_ms(halted);
+    let passed = at(resumed).duration_since(at(halted)).as_millis();
+    assert!(counted + stood <= passed, "{halted} to {resumed}, stopped for {stood} ms");
 }
 
 #[test]

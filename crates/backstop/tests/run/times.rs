@@ -2,8 +2,27 @@
 
 use serde_json::Value as Json;
 
-use crate::run_of;
-use crate::support::looping::Loop;
+use crate::support::looping::{Loop, wait_for};
+use crate::{MISBEHAVE, run_of};
+
+/// Stops the run when its command says by a file that it is up.
+const STOPS_WHEN_UP: &str =
+    "[[rule]]\nwhen = { type = 'file_created', path = 'up' }\nthen = 'stop'\n";
+
+fn stops_when_up(agent: &str) -> Loop {
+    Loop::new().file("p.toml", STOPS_WHEN_UP).script("agent.sh", agent)
+}
+
+fn run_of_agent<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--policy", "p.toml"], flags, &["--", "./agent.sh"]].concat()
+}
+
+/// When it was decided that the run stops, in active time.
+fn stop_decided(test: &Loop) -> Option<u64> {
+    let decisions = test.events("decision");
+    let stop = decisions.iter().find(|decision| decision["verdict"] == "stop")?;
+    stop["active_ms"].as_u64()
+}
 
 fn signals(test: &Loop) -> Vec<String> {
     let notes = test.events("noted").into_iter().filter(|note| note["what"] == "signalled");
@@ -25,7 +44,7 @@ fn iteration_timeout() {
 #[test]
 fn one_time_out_is_an_error_that_the_loop_survives() {
     let test = Loop::new().script("agent.sh", "[ $BACKSTOP_ITERATION = 1 ] && sleep 300; true");
-    let flags = ["--iteration-timeout", "2s", "--max-iterations", "2", "--grace", "1s"];
+    let flags = ["--iteration-timeout", "5s", "--max-iterations", "2", "--grace", "1s"];
     test.run([&["run"], &flags[..], &["--", "./agent.sh"]].concat()).exits(125);
     assert_eq!(test.state()["facts"]["errored"], 1);
 }
@@ -42,26 +61,27 @@ fn idle_timeout_ends_a_silent_child() {
 #[test]
 fn idle_timeout_lets_a_silent_child_work() {
     let test = Loop::new();
-    let flags = ["--idle-timeout", "600ms", "--max-iterations", "1"];
-    test.run(run_of(&flags, &["eat-cpu", "1.5"])).exits(125);
+    let flags = ["--idle-timeout", "3s", "--max-iterations", "1"];
+    test.run(run_of(&flags, &["eat-cpu", "4"])).exits(125);
     assert_eq!(test.state()["facts"]["exit_code"], 0);
 }
 
 #[test]
 fn idle_timeout_lets_a_lazy_child_talk() {
     let test = Loop::new();
-    let flags = ["--idle-timeout", "1s", "--max-iterations", "1"];
-    let lines = ["a"; 20];
-    let words = [&["say", "--pause-ms", "100"], &lines[..]].concat();
+    let flags = ["--idle-timeout", "3s", "--max-iterations", "1"];
+    let lines = ["a"; 10];
+    let words = [&["say", "--pause-ms", "500"], &lines[..]].concat();
     test.run(run_of(&flags, &words)).exits(125);
     assert_eq!(test.state()["facts"]["exit_code"], 0);
 }
 
 #[test]
 fn grace_is_the_time_between_the_signals() {
-    let test = Loop::new();
-    let flags = ["--max-duration", "300ms", "--finish-within", "0s", "--grace", "300ms"];
-    test.run(run_of(&flags, &["ignore-term", "--children", "2"])).exits(124);
+    let test = stops_when_up(&format!(
+        "trap '' TERM; touch up; exec {MISBEHAVE} ignore-term --children 2"
+    ));
+    test.run(run_of_agent(&["--finish-within", "0s", "--grace", "300ms"])).exits(60);
     assert_eq!(signals(&test), ["SIGTERM", "SIGKILL"]);
     let times: Vec<u64> = test
         .events("noted")
@@ -75,17 +95,19 @@ fn grace_is_the_time_between_the_signals() {
 
 #[test]
 fn without_grace_the_first_signal_is_sigkill() {
-    let test = Loop::new();
-    let flags = ["--max-duration", "200ms", "--finish-within", "0s", "--grace", "0s"];
-    test.run(run_of(&flags, &["ignore-term"])).exits(124);
+    let test = stops_when_up(&format!("touch up; exec {MISBEHAVE} ignore-term"));
+    test.run(run_of_agent(&["--finish-within", "0s", "--grace", "0s"])).exits(60);
     assert_eq!(signals(&test), ["SIGKILL"]);
 }
 
 #[test]
 fn finish_within_lets_the_iteration_finish() {
-    let test = Loop::new().script("agent.sh", "sleep 0.8; touch finished");
-    let flags = ["run", "--max-duration", "200ms", "--finish-within", "1h", "--", "./agent.sh"];
-    test.run(flags).exits(124);
+    let waits = "touch up; until [ -e go_on ]; do sleep 0.02; done; touch finished";
+    let test = stops_when_up(waits);
+    let running = test.start(run_of_agent(&["--finish-within", "1h"]));
+    wait_for("the decision", || test.has("decision") && stop_decided(&test).is_some());
+    let test = test.file("go_on", "");
+    running.ends().exits(60);
     assert!(test.exists("finished"));
     assert_eq!(signals(&test), Vec::<String>::new());
     assert_eq!(test.state()["facts"]["iterations"], 1);
@@ -93,11 +115,10 @@ fn finish_within_lets_the_iteration_finish() {
 
 #[test]
 fn finish_within_is_not_for_ever() {
-    let test = Loop::new();
-    let flags = ["--max-duration", "200ms", "--finish-within", "300ms"];
-    test.run(run_of(&flags, &["sleep", "100"])).exits(124);
+    let test = stops_when_up("touch up; exec sleep 300");
+    test.run(run_of_agent(&["--finish-within", "300ms"])).exits(60);
     assert_eq!(signals(&test), ["SIGTERM"]);
-    let decided = active(&test.events("decision"))[1];
+    let decided = stop_decided(&test).expect("a decision");
     let sent = active(&test.events("noted"));
     assert!(sent.last().expect("a signal") - decided >= 300, "{decided} {sent:?}");
     let facts = &test.state()["facts"];
@@ -118,11 +139,10 @@ fn delay_is_between_iterations_and_counts() {
 
 #[test]
 fn stop_signal_of_the_policy() {
-    let test = Loop::new()
-        .file("p.toml", "[loop]\nstop_signal = 'SIGUSR1'\n")
-        .script("agent.sh", "trap 'touch usr1; exit 0' USR1; while :; do sleep 0.05; done");
-    let flags = ["--policy", "p.toml", "--max-duration", "500ms", "--finish-within", "0s"];
-    test.run([&["run"], &flags[..], &["--", "./agent.sh"]].concat()).exits(124);
+    let traps = "trap 'touch usr1; exit 0' USR1; touch up; while :; do sleep 0.05; done";
+    let policy = format!("[loop]\nstop_signal = 'SIGUSR1'\n{STOPS_WHEN_UP}");
+    let test = stops_when_up(traps).file("p.toml", &policy);
+    test.run(run_of_agent(&["--finish-within", "0s"])).exits(60);
     assert_eq!(signals(&test), ["SIGUSR1"]);
     assert!(test.exists("usr1"));
 }

@@ -196,6 +196,15 @@ impl Loop {
             .collect()
     }
 
+    /// The living processes of this test that run a program of this name.
+    pub fn processes_named(&self, name: &str) -> Vec<u32> {
+        let is_named = |pid: &u32| {
+            let told = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            told.trim_end() == name
+        };
+        self.processes().into_iter().filter(is_named).collect()
+    }
+
     /// Kills these processes as a power cut would: none of them sees another die.
     pub fn cut_off(pids: &[u32]) {
         for signal in [Signal::STOP, Signal::KILL] {
@@ -304,6 +313,18 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// When an event happened.
+#[track_caller]
+pub fn at(event: &Json) -> jiff::Timestamp {
+    event["at"].as_str().expect("a time").parse().expect("a time")
+}
+
+/// The time that the run had worked by then, in milliseconds.
+#[track_caller]
+pub fn active_ms(event: &Json) -> i128 {
+    event["active_ms"].as_u64().expect("active time").into()
 }
 
 fn is_supervisor(pid: u32) -> bool {

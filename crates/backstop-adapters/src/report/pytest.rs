@@ -125,7 +125,7 @@ impl Reading {
         } else if self.is_open {
             report.mark_broken("cut off before the summary");
         } else if figures.ran_nothing {
-            report.mark_broken("no tests ran");
+            report.mark_broken(super::NO_TEST_RAN);
         }
         Some(Found { report, at: self.at })
     }

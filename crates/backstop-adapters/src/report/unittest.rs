@@ -148,7 +148,7 @@ impl Reading {
         }
         self.report.settle(self.totals);
         if self.totals == TestCounts::default() {
-            self.report.mark_broken("no tests ran");
+            self.report.mark_broken(super::NO_TEST_RAN);
         }
         Some(Found { report: self.report, at: self.at })
     }

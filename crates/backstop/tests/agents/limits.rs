@@ -56,7 +56,8 @@ fn money_by_a_table_of_prices() {
 
 #[test]
 fn tokens_without_a_price_say_how_they_get_one() {
-    let policy = "[limits]\ncost_usd = 1\niterations = 2\n[prices.'another-model']\ninput = 1\n";
+    let policy = "[limits]\ncost_usd = 1\niterations = 2\n[prices.'another-model']\ninput = 1\n\
+                  output = 1\n";
     let codex = [
         r#"{"type":"thread.started","thread_id":"t"}"#,
         r#"{"type":"turn.started"}"#,

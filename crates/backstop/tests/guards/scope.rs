@@ -227,6 +227,7 @@ fn what_is_committed_in_a_repository_within_is_seen() {
         let test = test.file("sub/src/a", "0\n");
         git(&within, &["add", "-A"]);
         git(&within, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]);
+        commit_all(&test);
         run(&test, &[]).exits(125);
     }
     // Another work tree of the same repository is what is committed already.

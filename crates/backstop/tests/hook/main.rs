@@ -211,7 +211,7 @@ fn a_run_that_is_stopped_stays_so_until_it_is_resumed() {
     assert!(denied.get("continue").is_none(), "Codex takes no such key here: {denied}");
     let start = session.says("SessionStart", json!({"source": "resume"})).unwrap();
     let context = start["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    assert!(context.contains("backstop resume") && start["systemMessage"].is_string(), "{start}");
+    assert!(context.contains("backstop show ") && start["systemMessage"].is_string(), "{start}");
     session.run(&["resume", "latest", "--raise", "iterations=5"]);
     assert_eq!(session.says("UserPromptSubmit", json!({"prompt": "more"})), None);
     assert_eq!(session.says("PreToolUse", bash("ls", "")), None);

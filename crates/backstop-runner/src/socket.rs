@@ -14,6 +14,7 @@ mod connection;
 mod place;
 mod protocol;
 mod server;
+mod stream;
 #[cfg(test)]
 mod tests;
 

@@ -315,6 +315,7 @@ async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
                 match settle(&shared, last, load, result) {
                     Settled::Failed => return,
                     Settled::Told { released, waiting } => {
+                        company.meet(released, waiting);
                         if released > 1 && company.is_expected() {
                             company.learn(gather(&shared, released + waiting, took).await);
                         }
@@ -392,6 +393,8 @@ async fn gather(shared: &Shared, everybody: usize, took: Duration) -> bool {
 /// vain is waited for less and less often, until they come.
 #[derive(Debug, Default)]
 struct Company {
+    /// How many there were at the last commit.
+    size: usize,
     missed: u32,
     /// For so many commits nobody is waited for.
     pass: u32,
@@ -404,9 +407,19 @@ impl Company {
         is_expected
     }
 
+    /// Takes note of who shared a commit and who came while it lasted: if they are all there again,
+    /// a commit's time is enough for them, and they are worth waiting for.
+    fn meet(&mut self, released: usize, waiting: usize) {
+        let size = released + waiting;
+        if waiting > 0 && self.size > 1 && size >= self.size {
+            self.learn(true);
+        }
+        self.size = size;
+    }
+
     fn learn(&mut self, they_came: bool) {
         if they_came {
-            *self = Self::default();
+            (self.missed, self.pass) = (0, 0);
         } else {
             self.missed = (self.missed + 1).min(MOST_MISSED);
             self.pass = (1 << self.missed) - 1;
@@ -463,5 +476,22 @@ mod tests {
         while !company.is_expected() {}
         company.learn(true);
         assert!(company.is_expected() && company.is_expected());
+    }
+
+    #[test]
+    fn who_comes_back_while_a_commit_lasts_is_expected_again() {
+        let missed = || {
+            let mut company = Company::default();
+            company.meet(7, 1);
+            (0..5).for_each(|_| company.learn(false));
+            company
+        };
+        let mut prompt = missed();
+        prompt.meet(1, 7);
+        assert!(prompt.is_expected());
+        let mut slow = missed();
+        slow.meet(1, 0);
+        slow.meet(1, 0);
+        assert!(!slow.is_expected());
     }
 }

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::place::user;
@@ -14,6 +13,7 @@ use super::protocol::{
     Refusal, Request, Source, What, error_line, is_watch, read_operation, read_report,
 };
 use super::server::{Durable, Settings};
+use super::stream::ClientStream;
 
 /// Which socket somebody came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,10 @@ pub(super) async fn serve(
     closing: watch::Receiver<bool>,
 ) {
     let admitted = admit(&stream, door, &settings);
-    let (reading, writing) = stream.into_split();
-    let lines = BufReader::with_capacity(READ_BUFFER, reading);
-    let mut connection = Connection { lines, writing, door, settings, closing };
+    // Without a stream there is nobody to be told why.
+    let Ok(stream) = ClientStream::new(stream) else { return };
+    let lines = BufReader::with_capacity(READ_BUFFER, stream);
+    let mut connection = Connection { lines, door, settings, closing };
     let ended = match admitted {
         Ok(()) => connection.answer_all().await,
         Err(refusal) => connection.refuse(refusal).await,
@@ -48,8 +49,7 @@ pub(super) fn turn_away(stream: &UnixStream) {
 }
 
 struct Connection {
-    lines: BufReader<OwnedReadHalf>,
-    writing: OwnedWriteHalf,
+    lines: BufReader<ClientStream>,
     door: Door,
     settings: Arc<Settings>,
     closing: watch::Receiver<bool>,
@@ -139,20 +139,7 @@ impl Connection {
     }
 
     async fn write(&mut self, line: &str) -> io::Result<()> {
-        let whole = format!("{line}\n");
-        // Nearly always there is room, and then no timer is needed.
-        let taken = match self.writing.try_write(whole.as_bytes()) {
-            Ok(taken) => taken,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(error),
-        };
-        let rest = &whole.as_bytes()[taken..];
-        if rest.is_empty() {
-            return Ok(());
-        }
-        tokio::time::timeout(PATIENCE, self.writing.write_all(rest))
-            .await
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        self.lines.get_ref().write_all(format!("{line}\n").as_bytes(), PATIENCE).await
     }
 }
 
@@ -209,7 +196,7 @@ enum Line {
     TooLong,
 }
 
-async fn read_line(lines: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> io::Result<Line> {
+async fn read_line(lines: &mut BufReader<ClientStream>, line: &mut Vec<u8>) -> io::Result<Line> {
     lines.take(LONGEST_LINE + 1).read_until(b'\n', line).await?;
     Ok(match line.last() {
         None => Line::End,

@@ -208,6 +208,32 @@ fn clients_that_hang_or_die_harm_nobody() {
     assert_eq!(answer.seq(), Some(1));
 }
 
+/// A client that asks and asks, and reads the answers when there is no more room for them.
+#[test]
+fn answers_that_nobody_reads_yet_wait() {
+    let fixture = Fixture::new();
+    let stream = UnixStream::connect(fixture.place.report()).unwrap();
+    let mut asking = stream.try_clone().unwrap();
+    let asked = std::thread::spawn(move || {
+        (0..QUESTIONS).for_each(|_| asking.write_all(b"{\"ask\":\"decision\"}\n").unwrap());
+    });
+    let heard = std::cell::Cell::new((0, 0));
+    until("the server to wait", || {
+        let (before, times) = heard.get();
+        let now = fixture.heard().len();
+        heard.set((now, if now == before { times + 1 } else { 0 }));
+        now > 0 && heard.get().1 > 20
+    });
+    assert!(fixture.heard().len() < QUESTIONS && !asked.is_finished());
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let answers = std::io::BufRead::lines(std::io::BufReader::new(stream)).take(QUESTIONS);
+    assert!(answers.map(Result::unwrap).all(|line| line.contains("continue")));
+    asked.join().unwrap();
+    assert_eq!(fixture.heard().len(), QUESTIONS);
+}
+
+const QUESTIONS: usize = 20_000;
+
 fn half_a_line(path: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(path).unwrap();
     stream.write_all(br#"{"type":"un"#).unwrap();

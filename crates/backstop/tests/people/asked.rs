@@ -364,4 +364,6 @@ fn a_service_for_the_same_store_is_a_channel_as_long_as_it_answers() {
     assert!(!ended.stderr.contains(" left, then it"), "{}", ended.stderr);
     let asked = test.events("asked");
     assert_eq!(asked[0]["unheard"], true);
+    let report = test.run(["report", "latest"]).exits(0).stdout;
+    assert!(report.contains("Nobody was there to ask."), "{report}");
 }

@@ -298,7 +298,7 @@ impl Ear {
 /// Now, for those who read what an agent says.
 pub(crate) fn moment(zone: &TimeZone) -> Moment {
     let zone_named = |name: &str| TimeZone::get(name).ok();
-    Moment { now: clock::wall_time(), zone: zone.clone(), zone_named }
+    Moment { now: clock::wall_time(), is_known: true, zone: zone.clone(), zone_named }
 }
 
 /// So much of an unknown program's output is read, in case that it is an agent's.

@@ -152,7 +152,7 @@ fn f6_the_flag_does_so_too_where_the_bytes_are_shown() {
     let printed = claude(&[called, answered, result("Not yet.", false)]);
     let test = Loop::new().file("printed", &printed);
     let flags = ["--raw", "--until-output", "ALL DONE", "--max-iterations", "1"];
-    test.run(crate::play(&flags, "printed")).exits(125);
+    test.run(play(&flags, "printed")).exits(125);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn f6_the_flag_listens_to_words_that_are_mapped() {
     {
         let test = Loop::new().file("backstop.toml", policy).file("printed", &lines(says));
         let flags = ["--until-output", "ALL DONE", "--max-iterations", "1"];
-        test.run(crate::play(&flags, "printed")).exits(exit);
+        test.run(play(&flags, "printed")).exits(exit);
     }
 }
 

@@ -1,5 +1,7 @@
 //! What every adapter takes and gives.
 
+use std::time::Duration;
+
 use backstop_core::event::EventKind;
 use backstop_core::time::Timestamp;
 use jiff::tz::TimeZone;
@@ -127,7 +129,26 @@ impl Exit {
 #[derive(Clone, Debug)]
 pub struct Moment {
     pub now: Timestamp,
+    /// Whether that is when it was said. Where it is only when a file is read, what counts from then,
+    /// as distances and clock times do, names no time.
+    pub is_known: bool,
     pub zone: TimeZone,
     /// Zones that a message may name, looked up outside.
     pub zone_named: fn(&str) -> Option<TimeZone>,
+}
+
+impl Moment {
+    /// The moment of a record that may tell its own time.
+    pub(crate) fn of(&self, at: Option<Timestamp>) -> Self {
+        Self {
+            now: at.unwrap_or(self.now),
+            is_known: self.is_known || at.is_some(),
+            ..self.clone()
+        }
+    }
+
+    /// A time so long from now, if it is known when now is.
+    pub(crate) fn after(&self, wait: Duration) -> Option<Timestamp> {
+        self.is_known.then(|| self.now.plus(wait))
+    }
 }

@@ -120,6 +120,11 @@ impl Agent {
         }
     }
 
+    /// Whether its figures are totals, from which a later launch goes on.
+    fn tells_totals(self) -> bool {
+        self == Self::Codex
+    }
+
     /// Whether it can print JSON, so that people had better see what is in it.
     pub fn prints_json(self) -> bool {
         !matches!(self, Self::Aider | Self::Generic)

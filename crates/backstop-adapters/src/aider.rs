@@ -85,6 +85,9 @@ impl Aider {
         if self.is_screen && line.starts_with("Aider v") {
             self.leave_code(moment, listener);
         }
+        if self.is_screen && self.is_lost_in_code(line) {
+            self.leave_code(moment, listener);
+        }
         let before = self.fence;
         if self.is_screen {
             self.fence = fence_after(before, line);
@@ -98,6 +101,16 @@ impl Aider {
         } else if self.quoted.len() < MOST_QUOTED && OWN.is_match(line) {
             self.quoted.push(line.to_owned());
         }
+    }
+
+    /// Whether what seems to be code is none: where a file with blocks of code in it was written, the
+    /// end of one may be taken for a beginning. A block that begins inside of one shows it, if a
+    /// report came in between.
+    fn is_lost_in_code(&self, line: &str) -> bool {
+        let begins = self.fence.is_some()
+            && fence_after(None, line).is_some()
+            && !line.trim_matches('`').trim().is_empty();
+        begins && self.quoted.iter().any(|line| Report::parse(line).is_some())
     }
 
     /// A block of code that was never closed is none: an answer was cut off in the middle of it.

@@ -75,6 +75,13 @@ impl TryFrom<Fields> for JsonlMapping {
     }
 }
 
+impl JsonlMapping {
+    /// Whether it says where the agent's own words are.
+    pub fn tells_words(&self) -> bool {
+        self.0.message.is_some()
+    }
+}
+
 /// Reads JSON lines by a mapping.
 #[derive(Debug, Default)]
 pub struct Jsonl {

@@ -68,8 +68,7 @@ impl Adapter for OpenCode {
             "error" => {
                 // Without one it is somebody else's, such as a log's.
                 let Some(error) = value.get("error") else { return };
-                let moment = Moment { now: at.unwrap_or(moment.now), ..moment.clone() };
-                self.launch.failed(fault::of_error(error, &moment), listener);
+                self.launch.failed(fault::of_error(error, &moment.of(at)), listener);
             }
             _ => {}
         }

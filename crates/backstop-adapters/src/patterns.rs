@@ -62,7 +62,12 @@ impl Wanted {
     }
 
     fn is_wanted_in(&self, source: OutputSource) -> bool {
-        !self.found && self.pattern.r#in == source
+        // Whoever can tell the agent's words has recognised it.
+        let wanted = match self.pattern.r#in {
+            OutputSource::Auto => OutputSource::Assistant,
+            named => named,
+        };
+        !self.found && wanted == source
     }
 
     fn find(&mut self, text: &str) -> Option<Matched> {
@@ -74,7 +79,7 @@ impl Wanted {
         self.found = true;
         let stream = match self.pattern.r#in {
             OutputSource::Any => "stdout",
-            OutputSource::Assistant => "assistant",
+            OutputSource::Assistant | OutputSource::Auto => "assistant",
             OutputSource::Result => "result",
         };
         Some(Matched {
@@ -116,6 +121,16 @@ mod tests {
             then = "stop"
         "#;
         Patterns::new(&Policy::load(policy.as_bytes(), Syntax::Toml).unwrap().policy)
+    }
+
+    #[test]
+    fn where_there_is_an_agent_only_its_words_count() {
+        let policy = "[[rule]]\nwhen = { type = 'output_pattern', pattern = 'ALL DONE', in = 'auto' }\n\
+                      then = 'complete'\n";
+        let policy = Policy::load(policy.as_bytes(), Syntax::Toml).unwrap().policy;
+        let mut patterns = Patterns::new(&policy);
+        assert_eq!(patterns.find(OutputSource::Any, "ALL DONE"), []);
+        assert_eq!(patterns.find(OutputSource::Assistant, "ALL DONE")[0].stream, "assistant");
     }
 
     #[test]

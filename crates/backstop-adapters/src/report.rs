@@ -19,6 +19,7 @@ mod libtest_json;
 mod maven;
 mod mocha;
 mod nextest;
+mod node;
 mod pattern;
 mod pytest;
 mod recognise;

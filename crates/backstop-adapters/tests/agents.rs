@@ -113,6 +113,7 @@ fn moment() -> Moment {
     Moment {
         now: "2026-07-12T00:00:00Z".parse().unwrap(),
         zone: TimeZone::UTC,
+        is_known: true,
         zone_named: |_| None,
     }
 }

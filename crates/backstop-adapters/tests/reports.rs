@@ -132,7 +132,7 @@ fn names_are_those_that_others_found() {
 }
 
 /// Small reports of every format that is recognised.
-const SAMPLES: [&str; 14] = [
+const SAMPLES: [&str; 15] = [
     "<testsuite name='s'><testcase classname='a' name='b'><failure message='m'>x</failure></testcase><testcase name='c'/></testsuite>",
     include_str!("../samples/reports/cargo-two-binaries.txt"),
     "{\"type\":\"suite\",\"event\":\"started\",\"test_count\":1}\n{\"type\":\"test\",\"name\":\"a\",\"event\":\"ok\"}\n{\"type\":\"suite\",\"event\":\"ok\"}\n",
@@ -143,6 +143,7 @@ const SAMPLES: [&str; 14] = [
     "PASS a.test.js\n  s\n    ✓ b (1 ms)\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n",
     " ✓ a.test.ts (1 test) 1ms\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
     "  s\n    ✔ a\n    1) b\n\n  1 passing (3ms)\n  1 failing\n\n  1) s\n       b:\n     Error: x\n",
+    "▶ s\n  ✔ a (1.5ms)\n✔ s (2ms)\n✖ b (1ms)\nℹ tests 2\nℹ suites 1\nℹ pass 1\nℹ fail 1\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0\nℹ duration_ms 9\n\n✖ failing tests:\n\n✖ b (1ms)\n  Error: x\n",
     "TAP version 14\n1..2\nok 1 - a\nnot ok 2 - b # todo c\n  ---\n  message: x\n  ...\n",
     "{\"reportFormat\":\"CTRF\",\"results\":{\"tool\":{},\"summary\":{},\"tests\":[{\"name\":\"a\",\"status\":\"passed\"}]}}",
     "Finished in 0.1 seconds\n2 examples, 1 failure\nrspec ./a.rb:1 # b\n",
@@ -153,6 +154,23 @@ const SAMPLES: [&str; 14] = [
 fn samples_are_reports() {
     for sample in SAMPLES {
         assert!(recognise(sample.as_bytes(), None).is_some(), "{sample}");
+    }
+}
+
+/// The same tests, counted by hand: eleven, of which two are to be done and two skipped.
+#[test]
+fn node_tells_the_same_in_every_build() {
+    for printed in [
+        include_str!("../samples/reports/node-20.txt"),
+        include_str!("../samples/reports/node-24.txt"),
+    ] {
+        let report = recognise(printed.as_bytes(), None).expect("a report");
+        assert_eq!(told(Some(&report)), "node 5 2 4 whole");
+        assert_eq!(
+            report.names(Status::Failed).collect::<Vec<_>>(),
+            ["rejects zero", "sum > deep > breaks"]
+        );
+        assert!(report.last_error().is_some_and(|error| error.ends_with("bad (thing)")));
     }
 }
 

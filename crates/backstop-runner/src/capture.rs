@@ -18,6 +18,8 @@ mod ring;
 mod screen;
 mod sieve;
 mod tracker;
+mod transcript;
+mod unclaimed;
 mod window;
 mod words;
 mod worker;
@@ -34,11 +36,12 @@ use backstop_core::event::EventKind;
 use backstop_core::redact::Redactor;
 
 pub(crate) use directive::is_directive;
+pub use ear::Reading;
 pub(crate) use ear::moment;
-pub use ear::{JsonlMapping, Reading};
 pub use matcher::BadPattern;
 pub use pump::{Pump, StartError};
 pub use screen::LiveTerminal;
+pub use transcript::Transcript;
 
 /// What the pump has to know before the first iteration.
 #[derive(Debug)]
@@ -114,6 +117,8 @@ pub struct Pattern {
     pub is_regex: bool,
     /// Reported once per run; otherwise once per iteration.
     pub since_run: bool,
+    /// Where an agent is recognised, only its own words count, and those who read them look there.
+    pub unless_agent: bool,
 }
 
 /// What the pump has to say. For each iteration `Finished` comes last.
@@ -136,7 +141,7 @@ pub enum Captured {
     },
     /// Such a line was longer than anything sensible.
     OversizedDirective,
-    /// Whose output it is, told once in an iteration.
+    /// Whose output it is, told whenever that changes.
     Recognised(Agent),
     /// What the agent's output means.
     Event(Box<EventKind>),

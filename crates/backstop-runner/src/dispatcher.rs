@@ -147,6 +147,8 @@ pub struct Dispatcher {
     pub(crate) notes: Vec<String>,
     pub(crate) verification: Option<String>,
     pub(crate) meters_noted: bool,
+    /// It was said that nobody tells of tests.
+    pub(crate) tests_noted: bool,
     /// Why the drift could not be measured the last time.
     pub(crate) unmeasured_drift: Option<String>,
     pub(crate) asleep: Duration,

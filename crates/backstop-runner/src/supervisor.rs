@@ -244,6 +244,7 @@ impl Supervisor {
             notes,
             verification: None,
             meters_noted: false,
+            tests_noted: false,
             unmeasured_drift: None,
             asleep: time_asleep(),
             told: Default::default(),

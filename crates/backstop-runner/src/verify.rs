@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use backstop_adapters::report::TestReport;
-use backstop_core::event::{Verification, VerificationOutcome};
+use backstop_core::event::{TestCounts, Verification, VerificationOutcome};
 use backstop_core::policy::{VerifySettings, VerifyTier};
 
 use results::Results;
@@ -152,9 +152,13 @@ pub async fn run(
     } else if !ended.is_success() {
         VerificationOutcome::Failed
     } else if let Some(but) = contradiction(&ended, report, tests.as_ref()) {
-        said = format!("it exited with 0, but {but}:\n{said}");
+        said = match said.is_empty() {
+            true => format!("it exited with 0, but {but}"),
+            false => format!("it exited with 0, but {but}:\n{said}"),
+        };
         VerificationOutcome::Failed
     } else {
+        said = in_short(&said, tests.as_ref());
         VerificationOutcome::Passed
     };
     Some(TierEnded { title: tier.title(), outcome, took: started.elapsed(), said, tests })
@@ -195,6 +199,22 @@ fn detail(outcome: &SideOutcome) -> String {
             (None, None) => String::new(),
         },
         None => String::new(),
+    }
+}
+
+/// What is worth keeping of a command that passed: its figures, else its last line.
+fn in_short(said: &str, tests: Option<&TestReport>) -> String {
+    if let Some(tests) = tests {
+        let TestCounts { passed, skipped, .. } = tests.counts_at_last();
+        return match skipped {
+            0 => format!("{passed} passed"),
+            skipped => format!("{passed} passed, {skipped} skipped"),
+        };
+    }
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    match last.char_indices().nth(LONGEST_TITLE) {
+        Some((cut, _)) => format!("{}…", &last[..cut]),
+        None => last.to_owned(),
     }
 }
 

@@ -20,6 +20,7 @@ fn memory_stays_flat_and_the_log_says_what_is_left_out() {
         text: text.to_owned(),
         is_regex,
         since_run: false,
+        unless_agent: false,
     };
     let setup = Setup {
         sinks: Sinks { stdout: nothing(), stderr: nothing(), own: nothing() },

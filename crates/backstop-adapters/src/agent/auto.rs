@@ -1,24 +1,38 @@
-//! Finds out whose output it is by reading it.
+//! Finds out whose output it is by reading it, and notices when it is another's.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use super::Agent;
-use crate::{Adapter, Exit, Listener, Moment, Outcome, Record, Totals};
+use super::{Agent, sniff};
+use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Totals};
 
 /// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
 /// Lines tell nothing either way: much may be said before an agent is started. After many records
 /// that are no agent's it is some program, and nothing is read out of its output.
+///
+/// One command may start several agents, one after the other. A record that opens another agent's
+/// stream is where the one before has ended. That is so only behind records: who answers in words
+/// may show anybody's.
 #[derive(Default)]
 pub struct Auto {
-    found: Option<(Agent, Box<dyn Adapter>)>,
+    found: Option<Found>,
     held: VecDeque<Held>,
     held_bytes: usize,
     /// Records that are no agent's.
     strangers: usize,
-    /// Of earlier launches, for the adapter that is found.
+    /// Of earlier launches, for the adapter that goes on from them.
     totals: Option<Totals>,
+}
+
+/// The agent whose output it is.
+struct Found {
+    agent: Agent,
+    adapter: Box<dyn Adapter>,
+    /// It has printed a record of its own.
+    prints_records: bool,
+    /// It has told how it ended.
+    has_ended: bool,
 }
 
 /// What came before anything told the agent.
@@ -42,9 +56,14 @@ impl Auto {
         Self::default()
     }
 
+    /// The output begins with this agent's.
+    pub fn beginning_with(agent: Agent) -> Self {
+        Self { found: Some(Found::new(agent)), ..Self::default() }
+    }
+
     /// Whose output it is, as far as is known.
     pub fn agent(&self) -> Option<Agent> {
-        self.found.as_ref().map(|(agent, _)| *agent)
+        self.found.as_ref().map(|found| found.agent)
     }
 
     fn hold(&mut self, held: Held, moment: &Moment, listener: &mut dyn Listener) {
@@ -62,17 +81,62 @@ impl Auto {
 
     /// It is this agent: what was held back is its.
     fn settle(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
-        let (_, adapter) = self.found.insert((agent, agent.adapter()));
-        if let Some(totals) = self.totals.take() {
-            adapter.go_on_from(totals);
+        let found = self.found.insert(Found::new(agent));
+        if agent.tells_totals()
+            && let Some(totals) = self.totals.take()
+        {
+            found.adapter.go_on_from(totals);
         }
         for held in std::mem::take(&mut self.held) {
             match &held {
-                Held::Json(bytes) => adapter.record(Record::Json(bytes), moment, listener),
-                Held::Text(text) => adapter.record(Record::Text(text), moment, listener),
-                Held::ErrorLine(line) => adapter.error_line(line, moment, listener),
+                Held::Json(bytes) => found.record(Record::Json(bytes), moment, listener),
+                Held::Text(text) => found.record(Record::Text(text), moment, listener),
+                Held::ErrorLine(line) => found.adapter.error_line(line, moment, listener),
             }
         }
+    }
+
+    /// Another agent begins: the one before is done, and how it exited nobody knows.
+    fn settle_anew(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
+        if let Some(mut before) = self.found.take() {
+            before.adapter.finish(None, moment, listener);
+            self.totals = before.adapter.totals().or(self.totals.take());
+        }
+        self.settle(agent, moment, listener);
+    }
+}
+
+impl Found {
+    fn new(agent: Agent) -> Self {
+        Self { agent, adapter: agent.adapter(), prints_records: false, has_ended: false }
+    }
+
+    fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        if !self.prints_records && matches!(record, Record::Json(_)) {
+            self.prints_records = sniff::agent(&record) == Some(self.agent);
+        }
+        let has_ended = &mut self.has_ended;
+        self.adapter.record(record, moment, &mut |heard: Heard<'_>| {
+            match heard {
+                Heard::Ended(_) => *has_ended = true,
+                Heard::Launched => *has_ended = false,
+                _ => {}
+            }
+            listener.hear(heard);
+        });
+    }
+
+    /// The other agent whose stream begins with this record.
+    fn successor(&self, record: &Record<'_>) -> Option<Agent> {
+        let Record::Json(bytes) = record else { return None };
+        if !self.prints_records {
+            return None;
+        }
+        let next = match self.has_ended {
+            true => sniff::opened(bytes).or_else(|| sniff::continued(bytes, self.agent)),
+            false => sniff::opened(bytes),
+        };
+        next.filter(|agent| *agent != self.agent)
     }
 }
 
@@ -84,13 +148,20 @@ impl fmt::Debug for Auto {
 
 impl Adapter for Auto {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        if self.found.is_none()
-            && let Some(agent) = Agent::of_first_record(&record)
-        {
-            self.settle(agent, moment, listener);
+        match &self.found {
+            None => {
+                if let Some(agent) = Agent::of_first_record(&record) {
+                    self.settle(agent, moment, listener);
+                }
+            }
+            Some(found) => {
+                if let Some(agent) = found.successor(&record) {
+                    self.settle_anew(agent, moment, listener);
+                }
+            }
         }
         match (&mut self.found, record) {
-            (Some((_, adapter)), record) => adapter.record(record, moment, listener),
+            (Some(found), record) => found.record(record, moment, listener),
             (None, Record::Json(bytes)) => self.hold(Held::Json(bytes.to_vec()), moment, listener),
             (None, Record::Text(text)) => self.hold(Held::Text(text.to_owned()), moment, listener),
         }
@@ -98,7 +169,7 @@ impl Adapter for Auto {
 
     fn error_line(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
         match &mut self.found {
-            Some((_, adapter)) => adapter.error_line(line, moment, listener),
+            Some(found) => found.adapter.error_line(line, moment, listener),
             None => self.hold(Held::ErrorLine(line.to_owned()), moment, listener),
         }
     }
@@ -113,20 +184,21 @@ impl Adapter for Auto {
             self.settle(Agent::Generic, moment, listener);
         }
         match &mut self.found {
-            Some((_, adapter)) => adapter.finish(exit, moment, listener),
+            Some(found) => found.adapter.finish(exit, moment, listener),
             None => Outcome::CutOff,
         }
     }
 
     fn totals(&mut self) -> Option<Totals> {
-        match &mut self.found {
-            Some((_, adapter)) => adapter.totals(),
-            None => self.totals.take(),
-        }
+        let latest = self.found.as_mut().and_then(|found| found.adapter.totals());
+        latest.or_else(|| self.totals.take())
     }
 
     fn go_on_from(&mut self, totals: Totals) {
-        self.totals = Some(totals);
+        match &mut self.found {
+            Some(found) if found.agent.tells_totals() => found.adapter.go_on_from(totals),
+            _ => self.totals = Some(totals),
+        }
     }
 }
 

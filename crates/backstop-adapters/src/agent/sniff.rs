@@ -1,5 +1,8 @@
 //! Which agent prints such a record: by its keys, whatever their order.
 
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 use serde_json::Value;
 
 use super::{Agent, glued};
@@ -13,6 +16,45 @@ pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
             of_line(line).or_else(|| glued::record(line, false).map(|(agent, _, _)| agent))
         }
     }
+}
+
+/// The agent whose stream begins with this record.
+pub(super) fn opened(record: &[u8]) -> Option<Agent> {
+    // Few records are worth being read twice.
+    if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
+        return None;
+    }
+    let value = parse(record)?;
+    let agent = of_value(&value)?;
+    let kind = match text(&value, "type") {
+        Some(kind) => kind,
+        None => value.pointer("/msg/type").and_then(Value::as_str)?,
+    };
+    let opens = match agent {
+        Agent::Claude | Agent::Cursor => {
+            kind == "system" && text(&value, "subtype") == Some("init")
+        }
+        Agent::Codex => ["thread.started", "session_meta", "task_started"].contains(&kind),
+        Agent::Gemini => kind == "init",
+        Agent::OpenCode => kind == "step_start",
+        Agent::Pi => ["session", "agent_start"].contains(&kind),
+        // Nothing tells a first message from a later one.
+        Agent::Goose | Agent::Aider | Agent::Generic | Agent::Jsonl => false,
+    };
+    opens.then_some(agent)
+}
+
+/// The agent that prints such a record after another has come to its end: with one object alone, or
+/// without any that opens.
+pub(super) fn continued(record: &[u8], before: Agent) -> Option<Agent> {
+    let value = parse(record)?;
+    // Services answer with errors, and many quote them.
+    if text(&value, "type") == Some("error") {
+        return None;
+    }
+    // Most of what these print is alike.
+    let alike = [Agent::Claude, Agent::Cursor];
+    of_value(&value).filter(|agent| !(alike.contains(agent) && alike.contains(&before)))
 }
 
 pub(super) fn of_value(value: &Value) -> Option<Agent> {
@@ -129,6 +171,16 @@ fn of_line(line: &str) -> Option<Agent> {
     let banner = line.find("OpenAI Codex v");
     banner.is_some_and(|at| at == 0 || at == "[2025-08-31T12:37:08] ".len()).then_some(Agent::Codex)
 }
+
+/// What a record that opens a stream has in it.
+static OPENINGS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"thread\.started|session_meta|task_started|"init"|step_start|"session"|agent_start"#,
+    )
+    .expect("the pattern is valid")
+});
+
+const LARGEST_OPENING: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

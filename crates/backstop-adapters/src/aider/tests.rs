@@ -149,6 +149,21 @@ fn errors_that_are_tried_again_are_no_failures(
 }
 
 #[test]
+fn a_file_with_blocks_of_code_in_it_hides_no_report() {
+    let screen = "Aider v0.86.1\nMain model: sample with diff edit format\n\n\
+        README.md\n```markdown\n# Use\n```\nmake\n```\n\n\
+        Tokens: 2.4k sent, 91 received. Cost: $0.0085 message, $0.0085 session.\n\
+        Applied edit to README.md\n\n\
+        a.py\n```python\nx = 1\n```\n\n\
+        Tokens: 3.0k sent, 50 received. Cost: $0.01 message, $0.0185 session.\n\
+        Applied edit to a.py\n";
+    let told = aider(screen);
+    let count = |what: &str| told.iter().filter(|line| line.starts_with(what)).count();
+    assert_eq!((count("usage 2400 91 "), count("usage 3000 50 ")), (1, 1), "{told:?}");
+    assert_eq!((count("edit"), count("said")), (2, 2), "{told:?}");
+}
+
+#[test]
 fn what_a_block_of_code_quotes_is_the_models() {
     let history = "\n# aider chat started at 2026-02-27 18:03:28\n\n> Aider v0.86.0  \n\n\
         #### fix  \n\n```\n> litellm.AuthenticationError: bad key\n\

@@ -6,27 +6,28 @@ use backstop_core::event::Quota;
 use backstop_core::time::Timestamp;
 use serde_json::Value;
 
+use crate::Moment;
 use crate::fields::{count, seconds};
 
 /// The windows that a record tells of, the shorter one first.
-pub(super) fn quotas(limits: &Value, now: Timestamp) -> Vec<Quota> {
+pub(super) fn quotas(limits: &Value, moment: &Moment) -> Vec<Quota> {
     ["primary", "secondary"]
         .into_iter()
         .filter_map(|name| match limits.get(name) {
-            Some(window @ Value::Object(_)) => nested(window, now),
+            Some(window @ Value::Object(_)) => nested(window, moment),
             _ => flat(limits, name),
         })
         .collect()
 }
 
 /// Since autumn 2025: an object for each window. Its reset was given as a distance first.
-fn nested(window: &Value, now: Timestamp) -> Option<Quota> {
+fn nested(window: &Value, moment: &Moment) -> Option<Quota> {
     let resets_at = match window.get("resets_at").and_then(Value::as_i64) {
         Some(at) => seconds(at),
         None => window
             .get("resets_in_seconds")
             .and_then(Value::as_u64)
-            .map(|distance| now.plus(Duration::from_secs(distance))),
+            .and_then(|distance| moment.after(Duration::from_secs(distance))),
     };
     quota(window.get("used_percent")?, count(window, "window_minutes"), resets_at)
 }
@@ -59,6 +60,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::testing::moment;
 
     #[rstest]
     #[case::flat(
@@ -86,7 +88,7 @@ mod tests {
         #[case] expected: &[(&str, f64, Option<i64>)],
     ) {
         let now = Timestamp::from_nanos(1000 * 1_000_000_000);
-        let told = quotas(&limits, now);
+        let told = quotas(&limits, &Moment { now, ..moment() });
         let expected: Vec<Quota> = expected
             .iter()
             .map(|(window, used, at)| Quota {

@@ -15,7 +15,7 @@ impl Codex {
             listener.hear(Heard::At(at));
         }
         // Distances in a file of last year count from its own time.
-        let moment = &Moment { now: at.unwrap_or(moment.now), ..moment.clone() };
+        let moment = &moment.of(at);
         let payload = value.get("payload").unwrap_or(&Value::Null);
         let kind = text(value, "type").unwrap_or_default();
         if kind != "session_meta" {
@@ -148,7 +148,7 @@ impl Codex {
         if windows.is_object() {
             self.full_until = None;
         }
-        for quota in limits::quotas(windows, moment.now) {
+        for quota in limits::quotas(windows, moment) {
             if quota.used >= 1.0 {
                 self.full_until = self.full_until.max(quota.resets_at);
             }

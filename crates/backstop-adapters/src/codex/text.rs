@@ -102,11 +102,10 @@ impl Transcript {
             self.style = Style::Dated;
             self.close(launch, listener);
             // Distances in a text of last year count from its own time.
-            let now = at.unwrap_or(moment.now);
-            if at.is_some() {
-                listener.hear(Heard::At(now));
+            if let Some(at) = at {
+                listener.hear(Heard::At(at));
             }
-            self.head(head, launch, &Moment { now, ..moment.clone() }, listener);
+            self.head(head, launch, &moment.of(at), listener);
             return;
         }
         if self.style == Style::Undated

@@ -16,11 +16,16 @@ use crate::Moment;
 /// A clock time without a date is the next time that the clock shows it in that zone. One that has
 /// passed by no more than `GRACE` means now and not tomorrow: the message was printed a little
 /// late, or the clocks differ. A time that the change to summer time leaves out is the one that the
-/// clock shows instead.
+/// clock shows instead. Where nobody knows when it was said, only a whole date is a time.
 pub fn reset_time(text: &str, moment: &Moment) -> Option<Timestamp> {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    [unix, iso, month, weekday, day, relative, clock].iter().find_map(|read| read(text, moment))
+    let whole: [Reader; 3] = [unix, iso, month];
+    let from_now: [Reader; 4] = [weekday, day, relative, clock];
+    let from_now = from_now.iter().filter(|_| moment.is_known);
+    whole.iter().chain(from_now).find_map(|read| read(text, moment))
 }
+
+type Reader = fn(&str, &Moment) -> Option<Timestamp>;
 
 /// How long ago a clock time may lie and still be meant.
 pub const GRACE: Duration = Duration::from_secs(10 * 60);
@@ -78,6 +83,7 @@ fn month(text: &str, moment: &Moment) -> Option<Timestamp> {
     let this_year = moment.now.to_jiff().to_zoned(zone.clone()).year();
     match number(&found, 3) {
         Some(year) => instant(Date::new(year, month, day).ok()?.to_datetime(time), &zone),
+        None if !moment.is_known => None,
         // A leap day may take some years to come.
         None => (0..=8)
             .filter_map(|later| Date::new(this_year + later, month, day).ok())

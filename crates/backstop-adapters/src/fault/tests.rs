@@ -15,11 +15,30 @@ fn moment_at(now: &str) -> Moment {
     Moment {
         now: now.parse().unwrap(),
         zone: new_york(),
+        is_known: true,
         zone_named: |name| match name {
             "Asia/Saigon" => Some(TimeZone::fixed(jiff::tz::offset(7))),
             _ => None,
         },
     }
+}
+
+#[rstest]
+#[case("5-hour limit reached ∙ resets 12am", None)]
+#[case("You've hit your weekly limit · resets Mon 12:00am", None)]
+#[case("limit reached, resets tomorrow at 9am", None)]
+#[case("try again in 5 minutes", None)]
+#[case("resets Oct 6, 1pm", None)]
+#[case("resets Oct 6, 2026 1pm", Some("2026-10-06T17:00:00Z"))]
+#[case("resets 2026-08-09 00:00 UTC", Some("2026-08-09T00:00:00Z"))]
+#[case("Claude AI usage limit reached|1751997600", Some("2025-07-08T18:00:00Z"))]
+fn where_nobody_knows_when_it_was_said_only_a_date_is_a_time(
+    #[case] text: &str,
+    #[case] expected: Option<&str>,
+) {
+    let moment = Moment { is_known: false, ..moment_at(NOW) };
+    let expected = expected.map(|time| time.parse().unwrap());
+    assert_eq!(reset_time(text, &moment), expected);
 }
 
 #[rstest]

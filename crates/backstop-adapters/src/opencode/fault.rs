@@ -35,7 +35,7 @@ pub(super) fn of_error(error: &Value, moment: &Moment) -> Fault {
         fault.kind = FaultKind::Server;
     }
     if let Some(headers) = data.get("responseHeaders")
-        && let Some(at) = retry_after(headers, moment.now)
+        && let Some(at) = retry_after(headers, moment)
     {
         fault.retry_at = Some(at);
     }
@@ -64,7 +64,7 @@ fn of_name(name: &str) -> Option<FaultKind> {
 }
 
 /// When the provider says that it may be tried again: a distance or a date.
-fn retry_after(headers: &Value, now: Timestamp) -> Option<Timestamp> {
+fn retry_after(headers: &Value, moment: &Moment) -> Option<Timestamp> {
     let header = |wanted: &str| {
         headers.as_object()?.iter().find_map(|(name, value)| {
             name.eq_ignore_ascii_case(wanted).then(|| match value {
@@ -75,12 +75,12 @@ fn retry_after(headers: &Value, now: Timestamp) -> Option<Timestamp> {
         })
     };
     if let Some(milliseconds) = header("retry-after-ms").and_then(|text| text.trim().parse().ok()) {
-        return Some(now.plus(Duration::from_millis(milliseconds)));
+        return moment.after(Duration::from_millis(milliseconds));
     }
     let after = header("retry-after")?;
     let after = after.trim();
     match after.parse::<f64>() {
-        Ok(seconds) => Some(now.plus(Duration::try_from_secs_f64(seconds).ok()?)),
+        Ok(seconds) => moment.after(Duration::try_from_secs_f64(seconds).ok()?),
         Err(_) => {
             let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(after).ok()?;
             Some(Timestamp::from_jiff(date))

@@ -51,6 +51,8 @@ formats! {
     JestJson = "jest-json" | "vitest-json",
     Vitest = "vitest",
     Mocha = "mocha",
+    /// What `node --test` prints for people.
+    Node = "node" | "node-test",
     Rspec = "rspec",
     RspecJson = "rspec-json",
     Tap = "tap",

@@ -6,7 +6,7 @@ use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
 use super::text::{Line, leading_number, lines, seconds};
-use super::{Case, Format, Status, TestReport};
+use super::{Case, Format, MOST_CASES, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut reading = Reading::default();
@@ -23,6 +23,8 @@ struct Reading {
     sessions: Vec<Vec<Case>>,
     /// What would be cases, did not something stand between name and result.
     hidden: Vec<Case>,
+    /// How often each test was tried again, without having come to a result.
+    reruns: BTreeMap<String, u32>,
     /// The last short summary: the outermost session ends last.
     summary: Vec<Case>,
     is_summarising: bool,
@@ -64,7 +66,12 @@ impl Reading {
             self.at = line.end;
         } else if self.is_summarising {
             self.summary.extend(summary_case(text));
+        } else if let Some(name) = rerun(text) {
+            if self.reruns.len() < MOST_CASES {
+                *self.reruns.entry(name.to_owned()).or_default() += 1;
+            }
         } else if let Some(case) = verbose_case(text) {
+            let case = self.tried(case);
             match self.sessions.last_mut() {
                 Some(session) => session.push(case),
                 None => self.sessions.push(vec![case]),
@@ -74,6 +81,15 @@ impl Reading {
         } else if text.starts_with("!!!") || text.starts_with("INTERNALERROR>") {
             self.interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
         }
+    }
+
+    /// A test that was tried again and passed had failed before.
+    fn tried(&mut self, mut case: Case) -> Case {
+        if let Some(reruns) = self.reruns.remove(&case.name) {
+            case.attempts = reruns.saturating_add(1);
+            case.flaky = case.status == Status::Passed;
+        }
+        case
     }
 
     fn finish(self) -> Option<Found> {
@@ -229,6 +245,18 @@ fn verbose_case(line: &str) -> Option<Case> {
     })
 }
 
+/// The name in `path::name RERUN [ 10%]`, or with several workers `[gw0] [ 10%] RERUN path::name`.
+/// The plugin that repeats what failed says so before each further attempt.
+fn rerun(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("[gw") {
+        return rest.split_once("%] RERUN ").map(|(_, name)| name.trim_end());
+    }
+    let (name, rest) = line.rsplit_once(" RERUN")?;
+    let rest = rest.trim();
+    let is_end = rest.is_empty() || rest.starts_with('[');
+    (is_end && !line.starts_with(' ') && name.contains("::")).then(|| name.trim_end())
+}
+
 /// `path.py::name and what the test printed without an endPASSED`, with `-s`.
 fn hidden_case(line: &str) -> Option<Case> {
     let (name, rest) = line.split_once(' ')?;
@@ -287,6 +315,31 @@ mod tests {
     fn the_last_line_is_read(#[case] line: &str, #[case] expected: Option<(u64, u64, u64)>) {
         let counts = Figures::read(line).map(|figures| figures.counts);
         assert_eq!(counts.map(|counts| (counts.passed, counts.failed, counts.skipped)), expected);
+    }
+
+    #[test]
+    fn what_passes_when_it_is_tried_again_is_flaky() {
+        for text in [
+            "== test session starts ==\na.py::ok PASSED [ 33%]\na.py::bad RERUN [ 66%]\n\
+             a.py::bad RERUN [ 66%]\na.py::bad FAILED [ 66%]\na.py::fl RERUN [100%]\n\
+             a.py::fl PASSED [100%]\n\n== short test summary info ==\nFAILED a.py::bad - no\n\
+             == 1 failed, 2 passed, 3 rerun in 0.05s ==\n",
+            "== test session starts ==\n[gw0] [ 33%] PASSED a.py::ok \n[gw1] [ 66%] RERUN a.py::bad \n\
+             [gw1] [ 66%] RERUN a.py::bad \n[gw0] [100%] RERUN a.py::fl \n\
+             [gw1] [ 66%] FAILED a.py::bad \n[gw0] [100%] PASSED a.py::fl \n\n\
+             == 1 failed, 2 passed, 3 rerun in 0.05s ==\n",
+        ] {
+            let report = read(text).expect("a report").report;
+            let cases = report.cases.iter();
+            let mut told: Vec<_> =
+                cases.map(|case| (case.name.as_str(), case.attempts, case.flaky)).collect();
+            told.sort_unstable();
+            assert_eq!(
+                told,
+                [("a.py::bad", 3, false), ("a.py::fl", 2, true), ("a.py::ok", 1, false)]
+            );
+            assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
+        }
     }
 
     #[test]

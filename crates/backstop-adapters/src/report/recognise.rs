@@ -4,7 +4,7 @@ use super::bounded::{MOST_BYTES, shortened};
 use super::text::{decoded, plain, unstamped};
 use super::{
     Format, TestReport, ctrf, go, go_json, jest, jest_json, junit, libtest, libtest_json, maven,
-    mocha, nextest, pytest, rspec, sympy, tap, unittest, vitest,
+    mocha, nextest, node, pytest, rspec, sympy, tap, unittest, vitest,
 };
 
 /// A report, and where its last word stands in the text.
@@ -95,7 +95,7 @@ impl Format {
     /// Whether something of it is read as soon as its first test is over. Of the others the beginning
     /// is a row of dots, or a case's name.
     fn tells_its_beginning(self) -> bool {
-        !matches!(self, Self::Unittest | Self::Rspec | Self::Mocha | Self::Sympy)
+        !matches!(self, Self::Unittest | Self::Rspec | Self::Mocha | Self::Node | Self::Sympy)
     }
 
     /// Whether a part of a report is no report.
@@ -129,6 +129,7 @@ const READERS: &[(Format, Read)] = &[
     (Format::Jest, jest::read),
     (Format::Vitest, vitest::read),
     (Format::Mocha, mocha::read),
+    (Format::Node, node::read),
     (Format::Rspec, rspec::read),
     (Format::Maven, maven::read),
     (Format::Sympy, sympy::read),

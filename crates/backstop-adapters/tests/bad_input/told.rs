@@ -32,8 +32,12 @@ impl Told {
             agent => agent.adapter(),
         };
         let mut translator = Translator::new(&policy());
-        let moment =
-            Moment { now: Timestamp::default(), zone: TimeZone::UTC, zone_named: |_| None };
+        let moment = Moment {
+            now: Timestamp::default(),
+            is_known: true,
+            zone: TimeZone::UTC,
+            zone_named: |_| None,
+        };
         let mut events = Vec::new();
         let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
         let mut framer = Framer::new();

@@ -21,6 +21,8 @@ pub enum OutputSource {
     Any,
     Assistant,
     Result,
+    /// The agent's words where there is an agent, and all output where there is none.
+    Auto,
 }
 
 choices! {
@@ -28,6 +30,7 @@ choices! {
         "any" => Any,
         "assistant" => Assistant,
         "result" => Result,
+        "auto" => Auto,
     }
 }
 
@@ -52,7 +55,8 @@ record! {
         required pattern: Text,
         /// Whether the pattern is a regular expression.
         default is_regex: bool = false,
-        /// Where to look: all output, only what the agent itself says, or only its final result.
+        /// Where to look: all output, only what the agent itself says, or only its final result;
+        /// `auto` is what the agent says where one is recognised, and all output where none is.
         default r#in: OutputSource = OutputSource::Any,
         /// Whether output of earlier iterations counts too.
         default since: Since = Since::Iteration,
@@ -110,7 +114,7 @@ impl Kind for OutputPattern {
     fn describe(&self) -> String {
         let verb = if self.is_regex { "matches" } else { "contains" };
         let place = match self.r#in {
-            OutputSource::Any => "output",
+            OutputSource::Any | OutputSource::Auto => "output",
             OutputSource::Assistant => "what the agent says",
             OutputSource::Result => "the agent's result",
         };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::test_runs::TestRuns;
 use super::{Facts, HandOff};
 use crate::event::{
     ErrorCategory, ReviewOutcome, Tasks, TestCounts, VerificationOutcome, WorkerStatus,
@@ -83,6 +84,11 @@ impl Facts {
     /// Whether the provider took no more when the worker last spoke of it.
     pub fn is_rate_limited(&self) -> bool {
         self.worker.is_rate_limited()
+    }
+
+    /// Whether anybody has told how tests ended.
+    pub fn has_test_results(&self) -> bool {
+        self.tests != TestRuns::default()
     }
 
     /// Whether the agent said that nothing more fits into its context.

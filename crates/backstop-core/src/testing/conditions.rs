@@ -195,7 +195,7 @@ fn asked() -> impl Strategy<Value = Json> {
     let pattern = (
         select(vec!["DONE", "sha256:DONE", "OK"]),
         any::<bool>(),
-        select(vec!["any", "assistant", "result"]),
+        select(vec!["any", "assistant", "result", "auto"]),
         select(vec!["iteration", "run"]),
     )
         .prop_map(|(pattern, is_regex, place, since)| {

@@ -4,14 +4,14 @@
 //! one, its words, calls and errors are shown in their place. Until then everything is shown as it
 //! comes; only a line that begins like JSON is held back until its end.
 
-use backstop_adapters::{Agent, Auto, Exit, Framer, Heard, Moment, Outcome, Record, Totals};
-use backstop_core::policy::AgentName;
+use backstop_adapters::{
+    Agent, Auto, Exit, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Totals,
+};
+use backstop_core::policy::{AgentName, Policy};
 use jiff::tz::TimeZone;
 
 use super::readable::Readable;
 use crate::clock;
-
-pub use backstop_adapters::JsonlMapping;
 
 /// Who reads the output, and whether people see it as it is.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,18 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Who reads the output of this command under this policy.
+    pub fn of(policy: &Policy, command: &[String], raw: bool) -> Self {
+        let settings = &policy.settings;
+        Self {
+            agent: settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default(),
+            of_command: Agent::of_command(command),
+            // A mapping that can't be used was refused when the policy was loaded.
+            mapping: settings.jsonl.as_ref().and_then(|set| JsonlMapping::try_from(set).ok()),
+            raw,
+        }
+    }
+
     /// The agent that is known before it has said anything.
     pub fn known(&self) -> Option<Agent> {
         match self.agent {
@@ -40,6 +52,15 @@ impl Reading {
             AgentName::Pi => Some(Agent::Pi),
             AgentName::Jsonl => Some(Agent::Jsonl),
             AgentName::Generic => Some(Agent::Generic),
+        }
+    }
+
+    /// Whether this agent's own words can be told from the rest of its output.
+    pub fn tells_words_of(&self, agent: Option<Agent>) -> bool {
+        match agent {
+            None | Some(Agent::Generic) => false,
+            Some(Agent::Jsonl) => self.mapping.as_ref().is_some_and(JsonlMapping::tells_words),
+            Some(_) => true,
         }
     }
 }
@@ -89,6 +110,10 @@ impl Reader {
     fn new(reading: &Reading) -> Option<Self> {
         Some(match (reading.known(), &reading.mapping) {
             (Some(Agent::Generic), _) => return None,
+            // What the command tells is whom it starts first.
+            (Some(agent), _) if reading.agent == AgentName::Auto => {
+                Self::Unknown(Auto::beginning_with(agent))
+            }
             (Some(Agent::Jsonl), Some(mapping)) => {
                 let reader = backstop_adapters::Jsonl::new(mapping.clone());
                 Self::Known(Agent::Jsonl, Box::new(reader))
@@ -298,7 +323,7 @@ impl Ear {
 /// Now, for those who read what an agent says.
 pub(crate) fn moment(zone: &TimeZone) -> Moment {
     let zone_named = |name: &str| TimeZone::get(name).ok();
-    Moment { now: clock::wall_time(), zone: zone.clone(), zone_named }
+    Moment { now: clock::wall_time(), is_known: true, zone: zone.clone(), zone_named }
 }
 
 /// So much of an unknown program's output is read, in case that it is an agent's.

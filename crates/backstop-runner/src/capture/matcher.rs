@@ -285,7 +285,13 @@ mod tests {
     use super::*;
 
     fn pattern(text: &str, is_regex: bool) -> Pattern {
-        Pattern { key: text.to_owned(), text: text.to_owned(), is_regex, since_run: false }
+        Pattern {
+            key: text.to_owned(),
+            text: text.to_owned(),
+            is_regex,
+            since_run: false,
+            unless_agent: false,
+        }
     }
 
     fn matcher(patterns: Vec<Pattern>) -> Matcher {

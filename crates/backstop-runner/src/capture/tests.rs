@@ -103,7 +103,13 @@ fn next_event(events: &mut Receiver<Captured>) -> Captured {
 }
 
 fn literal(text: &str) -> Pattern {
-    Pattern { key: text.to_owned(), text: text.to_owned(), is_regex: false, since_run: false }
+    Pattern {
+        key: text.to_owned(),
+        text: text.to_owned(),
+        is_regex: false,
+        since_run: false,
+        unless_agent: false,
+    }
 }
 
 fn regex(text: &str) -> Pattern {

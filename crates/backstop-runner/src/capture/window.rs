@@ -65,6 +65,18 @@ impl Window {
         View { ended: true, ..self.view() }
     }
 
+    /// Takes these bytes as if they had been read, in as many steps as there must be.
+    pub fn feed(&mut self, mut bytes: &[u8], mut look: impl FnMut(View<'_>)) {
+        while !bytes.is_empty() {
+            let room = self.room();
+            let count = room.len().min(bytes.len());
+            room[..count].copy_from_slice(&bytes[..count]);
+            bytes = &bytes[count..];
+            self.filled(count);
+            look(self.view());
+        }
+    }
+
     /// The last line that is not blank, cut; empty if there is none.
     pub fn last_line(&self) -> String {
         let bytes = self.buffer[..self.filled].trim_ascii_end();
@@ -111,21 +123,6 @@ const LARGEST_READ: usize = 256 << 10;
 const SMALLEST_ROOM: usize = LARGEST_READ / 4;
 const EXCERPT_CHARACTERS: usize = 200;
 const EXCERPT_BYTES: usize = 4 * EXCERPT_CHARACTERS;
-
-#[cfg(test)]
-impl Window {
-    /// Takes these bytes as if they had been read, in as many steps as there must be.
-    pub fn feed(&mut self, mut bytes: &[u8], mut look: impl FnMut(View<'_>)) {
-        while !bytes.is_empty() {
-            let room = self.room();
-            let count = room.len().min(bytes.len());
-            room[..count].copy_from_slice(&bytes[..count]);
-            bytes = &bytes[count..];
-            self.filled(count);
-            look(self.view());
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

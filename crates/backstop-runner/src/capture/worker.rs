@@ -17,9 +17,10 @@ use super::ear::Ear;
 use super::log_writer::{Limits, LogWriter};
 use super::matcher::{Found, Matcher};
 use super::pump::{Command, Shared};
+use super::unclaimed::Unclaimed;
 use super::window::{View, Window};
 use super::words::LastWords;
-use super::{BadPattern, Captured, Reading, STREAMS, Setup, Summary};
+use super::{BadPattern, Captured, Reading, STREAMS, Setup, Summary, Wanted};
 
 /// The thread's state.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ enum Gave {
 #[derive(Debug)]
 struct Listener {
     matcher: Matcher,
+    /// Looks for what counts only as long as there is no agent.
+    unclaimed: Option<Unclaimed>,
     translator: Translator,
     scanner: DirectiveScanner,
     words: LastWords,
@@ -78,7 +81,7 @@ impl Worker {
     ) -> Result<Self, BadPattern> {
         let reading = setup.wanted.reading.clone();
         let translator = setup.wanted.translator.clone();
-        let matcher = Matcher::new(setup.wanted)?;
+        let (matcher, unclaimed) = searches(setup.wanted)?;
         let stream = || Stream { pipe: None, is_large: false, window: Window::new() };
         let display = Display::new(setup.sinks, setup.live, shared.hurry());
         Ok(Self {
@@ -91,6 +94,7 @@ impl Worker {
             log: LogWriter::new(setup.output_folder, Limits::USUAL, setup.redactor),
             listener: Listener {
                 matcher,
+                unclaimed,
                 translator,
                 scanner: DirectiveScanner::new(),
                 words: LastWords::default(),
@@ -183,8 +187,9 @@ impl Worker {
                     self.reading = wanted.reading.clone();
                     // What can't be compiled was refused when the policy was loaded.
                     self.listener.translator = wanted.translator.clone();
-                    if let Ok(matcher) = Matcher::new(*wanted) {
+                    if let Ok((matcher, unclaimed)) = searches(*wanted) {
                         self.listener.matcher = matcher;
+                        self.listener.unclaimed = unclaimed;
                     }
                 }
                 Ok(Command::Resized) => {
@@ -213,6 +218,10 @@ impl Worker {
             ear.go_on_from(totals);
         }
         self.listener.matcher.begin();
+        self.listener.unclaimed.iter_mut().for_each(Unclaimed::begin);
+        if self.reading.tells_words_of(self.ear.as_ref().and_then(Ear::agent)) {
+            self.listener.claim();
+        }
         self.listener.translator.events(Heard::Launched);
         self.listener.scanner.begin();
         self.shared.note_output();
@@ -230,10 +239,14 @@ impl Worker {
             let outcome = ear.finish(exit, &mut |heard| listener.understand(heard), &mut |text| {
                 display.write(0, text);
             });
+            if self.reading.tells_words_of(ear.agent()) {
+                self.listener.claim();
+            }
             let agent = ear.agent().filter(|agent| *agent != Agent::Generic);
             summary.agent = agent.map(|agent| (agent, outcome));
             self.totals = ear.totals();
         }
+        self.listener.search_unclaimed(Unclaimed::end);
         let (left_out, failure) = self.log.end();
         self.listener.log_failed(failure);
         let [stdout, stderr] = &self.streams;
@@ -279,10 +292,21 @@ impl Worker {
                 let (listener, display) = (&mut self.listener, &mut self.display);
                 match &mut self.ear {
                     Some(ear) if source == 0 => {
-                        let hear = &mut |heard: Heard<'_>| listener.understand(heard);
-                        let was_known = ear.agent().is_some();
-                        ear.listen(fresh, hear, &mut |text| display.write(source, text));
-                        if let Some(agent) = ear.agent().filter(|_| !was_known) {
+                        let before = ear.agent();
+                        let mut rest = fresh;
+                        while !rest.is_empty() {
+                            let piece = listener.piece_of(rest);
+                            rest = &rest[piece.len()..];
+                            listener
+                                .search_unclaimed(|search, report| search.hear_line(piece, report));
+                            let hear = &mut |heard: Heard<'_>| listener.understand(heard);
+                            ear.listen(piece, hear, &mut |text| display.write(source, text));
+                            if self.reading.tells_words_of(ear.agent()) {
+                                listener.claim();
+                            }
+                            listener.search_unclaimed(Unclaimed::line_was_read);
+                        }
+                        if let Some(agent) = ear.agent().filter(|_| ear.agent() != before) {
                             listener.say(Captured::Recognised(agent));
                         }
                         if ear.has_heard_enough() {
@@ -291,9 +315,15 @@ impl Worker {
                     }
                     Some(ear) => {
                         ear.listen_to_errors(fresh, &mut |heard| listener.understand(heard));
+                        listener
+                            .search_unclaimed(|search, report| search.hear(source, fresh, report));
                         display.write(source, fresh);
                     }
-                    None => display.write(source, fresh),
+                    None => {
+                        listener
+                            .search_unclaimed(|search, report| search.hear(source, fresh, report));
+                        display.write(source, fresh);
+                    }
                 }
                 self.shared.note_output();
                 self.shared.set_moving(false);
@@ -354,17 +384,7 @@ impl Listener {
 
     fn hear(&mut self, source: usize, view: &View<'_>) {
         let Self { matcher, scanner, events, .. } = self;
-        matcher.look(view, |found| {
-            say(
-                events,
-                match found {
-                    Found::Marker { word } => Captured::Marker { word },
-                    Found::Pattern { key, text: pattern, excerpt } => {
-                        Captured::Matched { key, pattern, stream: STREAMS[source], excerpt }
-                    }
-                },
-            );
-        });
+        matcher.look(view, |found| say(events, found.captured(source)));
         if source == 0 {
             scanner.scan(view, |line| {
                 say(
@@ -380,6 +400,29 @@ impl Listener {
         }
     }
 
+    /// As much as may be heard at once: only line by line can it be told what came before the
+    /// agent did.
+    fn piece_of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        let is_searched = self.unclaimed.as_ref().is_some_and(|search| !search.is_claimed());
+        let newline = if is_searched { memchr::memchr(b'\n', bytes) } else { None };
+        newline.map_or(bytes, |newline| &bytes[..=newline])
+    }
+
+    fn claim(&mut self) {
+        self.unclaimed.iter_mut().for_each(Unclaimed::claim);
+    }
+
+    /// Looks for what counts only as long as there is no agent.
+    fn search_unclaimed(
+        &mut self,
+        search: impl FnOnce(&mut Unclaimed, &mut dyn FnMut(usize, Found)),
+    ) {
+        let Self { unclaimed, events, .. } = self;
+        if let Some(unclaimed) = unclaimed.as_mut().filter(|unclaimed| !unclaimed.is_claimed()) {
+            search(unclaimed, &mut |source, found| say(events, found.captured(source)));
+        }
+    }
+
     fn log_failed(&self, failure: Option<std::io::Error>) {
         if let Some(error) = failure {
             self.say(Captured::LogFailed(error));
@@ -389,6 +432,23 @@ impl Listener {
     fn say(&self, captured: Captured) {
         say(&self.events, captured);
     }
+}
+
+impl Found {
+    fn captured(self, source: usize) -> Captured {
+        match self {
+            Self::Marker { word } => Captured::Marker { word },
+            Self::Pattern { key, text: pattern, excerpt } => {
+                Captured::Matched { key, pattern, stream: STREAMS[source], excerpt }
+            }
+        }
+    }
+}
+
+/// Those who look in all output, and those who look as long as there is no agent.
+fn searches(mut wanted: Wanted) -> Result<(Matcher, Option<Unclaimed>), BadPattern> {
+    let unclaimed = wanted.patterns.extract_if(.., |pattern| pattern.unless_agent).collect();
+    Ok((Matcher::new(wanted)?, Unclaimed::new(unclaimed)?))
 }
 
 /// Waits while the dispatcher is behind, and the child with us. Without a dispatcher nobody wants

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use backstop_adapters::Outcome;
+use backstop_adapters::{Agent, Outcome};
 use backstop_core::decision::Decision;
 use backstop_core::event::{
     ErrorCategory, ErrorSeen, Event, EventKind, IterationFinished, IterationStarted, Matched, Note,
@@ -345,6 +345,9 @@ impl Dispatcher {
         self.look_around().await?;
         self.check_guards_after_iteration(current.number).await?;
         let verification = self.verify().await?;
+        if current.ending == Ending::No {
+            self.warn_of_missing_tests();
+        }
         let review = self.review_iteration().await?;
         self.measure_drift(current, &summary).await?;
         self.engine.admit_claims();
@@ -371,8 +374,10 @@ impl Dispatcher {
         let message = with(&summary.last_error_line);
         let words = self.engine.policy().settings.errors.as_ref();
         let category = words.and_then(|words| words.category(&message));
-        // What it told us on the way is no cause.
-        let printed = Some(&*summary.last_line).filter(|line| !is_directive(line));
+        // What it told us on the way is no cause, and neither is an agent's record: who reads those
+        // tells its errors.
+        let printed = Some(&*summary.last_line)
+            .filter(|line| !is_directive(line) && !is_record(line, summary.agent));
         let is_silent = summary.last_error_line.trim().is_empty();
         ErrorSeen {
             category: category.unwrap_or(ErrorCategory::Recoverable),
@@ -421,6 +426,12 @@ impl Dispatcher {
             self.remark(&Remark::Warning(warning));
         }
     }
+}
+
+/// Whether a line is the JSON of an agent, or the end of it.
+fn is_record(line: &str, agent: Option<(Agent, Outcome)>) -> bool {
+    agent.is_some_and(|(agent, _)| agent.prints_json())
+        && line.trim_start().starts_with(['{', '[', '}', ']'])
 }
 
 /// What the supervised side has told in the current iteration.

@@ -6,7 +6,7 @@ use backstop_adapters::{Agent, AgentOptions, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
-use crate::capture::{JsonlMapping, Pattern, Reading, Wanted};
+use crate::capture::{Pattern, Reading, Wanted};
 use crate::launch::Launch;
 
 /// How long things may take.
@@ -63,25 +63,13 @@ pub fn wanted(policy: &Policy, launch: &Launch) -> Wanted {
         markers: markers(policy),
         translator: Translator::new(policy)
             .assuming(AgentOptions::of_command(&launch.command).model),
-        reading: reading(policy, launch),
-    }
-}
-
-fn reading(policy: &Policy, launch: &Launch) -> Reading {
-    let named = policy.settings.loop_.as_ref().and_then(|set| set.agent);
-    // A mapping that can't be used was refused when the policy was loaded.
-    let mapping = policy.settings.jsonl.as_ref().and_then(|set| JsonlMapping::try_from(set).ok());
-    Reading {
-        agent: named.unwrap_or_default(),
-        of_command: Agent::of_command(&launch.command),
-        mapping,
-        raw: launch.raw,
+        reading: Reading::of(policy, &launch.command, launch.raw),
     }
 }
 
 /// The agent that the policy names, or the command tells.
 fn agent(policy: &Policy, launch: &Launch) -> Option<Agent> {
-    reading(policy, launch).known()
+    Reading::of(policy, &launch.command, launch.raw).known()
 }
 
 fn patterns(policy: &Policy) -> Vec<Pattern> {
@@ -89,15 +77,20 @@ fn patterns(policy: &Policy) -> Vec<Pattern> {
     asked
         .filter_map(|condition| match condition {
             // What the agent itself says is told apart by those who read its format.
-            Condition::OutputPattern(wanted) if wanted.r#in == OutputSource::Any => Some(Pattern {
+            Condition::OutputPattern(wanted) if is_in_output(wanted.r#in) => Some(Pattern {
                 key: condition.key(),
                 text: wanted.pattern.0.clone(),
                 is_regex: wanted.is_regex,
                 since_run: wanted.since == Since::Run,
+                unless_agent: wanted.r#in == OutputSource::Auto,
             }),
             _ => None,
         })
         .collect()
+}
+
+fn is_in_output(source: OutputSource) -> bool {
+    matches!(source, OutputSource::Any | OutputSource::Auto)
 }
 
 /// Words in the output that mean progress.

@@ -3,6 +3,7 @@
 use backstop_adapters::TestHistory;
 use backstop_adapters::report::{self, TestReport};
 use backstop_core::facts::Watch;
+use backstop_core::verdict::Verdict;
 
 use super::Dispatcher;
 use crate::capture::Summary;
@@ -25,6 +26,29 @@ impl Dispatcher {
             self.remark(&Remark::Warning(format!("can't keep what tests said: {error}")));
         }
         self.reported(report.event().into());
+    }
+
+    /// A run that goes on until tests pass, and never sees any, goes on for nothing.
+    pub(super) fn warn_of_missing_tests(&mut self) {
+        let policy = self.engine.policy();
+        let waiting = policy.all_rules().find(|rule| {
+            rule.then == Verdict::Complete && rule.when.watches().intersects(Watch::TESTS)
+        });
+        let Some(rule) = waiting else { return };
+        if self.engine.facts().has_test_results() || self.tests_noted {
+            return;
+        }
+        let how = match &policy.settings.verify {
+            Some(_) => "say where they are with `[verify] report`",
+            None => {
+                "name a command that prints them with `--verify`, and where they are, if not in \
+                 its output, with `[verify] report`"
+            }
+        };
+        let warning =
+            format!("no test results were seen, and `{}` waits for some: {how}", rule.name());
+        self.tests_noted = true;
+        self.remark(&Remark::Warning(warning));
     }
 
     /// Without a verification, the command itself may be what tests: then its output tells. An

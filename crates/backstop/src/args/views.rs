@@ -151,6 +151,9 @@ pub struct AttachArguments {
     /// The run: its name, the beginning of it, or `latest`
     #[arg(default_value = "latest", hide_default_value = true)]
     pub run: String,
+    /// Show what an agent prints as it is, not made readable
+    #[arg(long)]
+    pub raw: bool,
     #[command(flatten)]
     pub store: StoreArguments,
 }

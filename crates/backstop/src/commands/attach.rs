@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use backstop_core::engine::Engine;
 use backstop_core::event::{Event, EventKind, Note};
 use backstop_core::id::RunId;
-use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Follow, Followed, LogReader};
+use backstop_runner::capture::{Reading, Transcript};
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_runner::prompt::Choice;
@@ -49,7 +49,7 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
             run.id,
             shown_command(&run.command, 40)
         ));
-        let mut watch = Watch::begin(&opened, run.id, terminal)?;
+        let mut watch = Watch::begin(&opened, &run, arguments.raw, terminal)?;
         if watch_until_it_ends(&mut watch, &opened, &run)? == Ending::LetGo {
             terminal.remark(&format!(
                 "\nlet go of run {}, which goes on\n\nhint: backstop attach {} · backstop stop {}",
@@ -111,7 +111,7 @@ struct Watch {
     /// The one whose output comes next, while its beginning was not told yet; and since when.
     held_back: Option<(u64, Instant)>,
     output: Follow,
-    filter: Harmless,
+    transcript: Transcript,
     /// What was there when watching began; none once it has been shown.
     before: Option<Tail>,
     events: mpsc::Receiver<String>,
@@ -123,7 +123,9 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(opened: &Opened, run: RunId, terminal: &Terminal) -> Result<Self, Error> {
+    fn begin(opened: &Opened, run: &Run, raw: bool, terminal: &Terminal) -> Result<Self, Error> {
+        let command = &run.command;
+        let run = run.id;
         // Listening begins before the facts are read, so that no event is missed between the two.
         let (sender, events) = mpsc::channel();
         if let Ok(watching) = Client::connect(run).and_then(Client::watch) {
@@ -148,6 +150,7 @@ impl Watch {
         let last = iterations(&reader)?.last().copied().unwrap_or(0);
         Ok(Self {
             run,
+            transcript: Transcript::new(Reading::of(loaded.engine.policy(), command, raw)),
             iteration: last,
             held_back: None,
             last_seq: loaded.last_seq,
@@ -155,7 +158,6 @@ impl Watch {
             reporter,
             colour: terminal.colours(),
             output: reader.follow(last),
-            filter: Harmless::default(),
             before: Some(Tail::new(LINES_BEFORE)),
             events,
             interrupts,
@@ -177,6 +179,7 @@ impl Watch {
             self.take_events()?;
             self.draw()?;
             if ended {
+                self.end_output()?;
                 self.screen.clear()?;
                 return Ok(Up::Ended(Ending::Halted));
             }
@@ -214,9 +217,9 @@ impl Watch {
             let mut shown = String::new();
             match self.output.next(&mut buffer, Duration::ZERO)? {
                 Followed::Nothing => return Ok(()),
-                Followed::Bytes(count) => self.filter.push(&buffer[..count], &mut shown),
+                Followed::Bytes(count) => self.transcript.push(&buffer[..count], &mut shown),
                 Followed::Iteration(number) => {
-                    self.filter.finish(&mut shown);
+                    self.transcript.finish(&mut shown);
                     if self.before.is_some() {
                         shown.push_str(&plain_beginning(number));
                     } else if number > self.iteration {
@@ -231,6 +234,13 @@ impl Watch {
                 None => self.screen.print(&shown)?,
             }
         }
+    }
+
+    /// The iteration has printed its last: shows what only that tells.
+    fn end_output(&mut self) -> Result<(), Error> {
+        let mut rest = String::new();
+        self.transcript.finish(&mut rest);
+        self.screen.print(&rest)
     }
 
     /// From here on everything is shown as it comes.
@@ -260,6 +270,10 @@ impl Watch {
                         self.iteration = number;
                         self.screen.print(&text)?;
                     }
+                }
+                EventKind::IterationFinished(_) => {
+                    self.end_output()?;
+                    self.screen.print(&text)?;
                 }
                 // The block shows it for as long as it is open.
                 kind if asks(kind) && self.screen.columns().is_some() => {}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use backstop_core::policy::LoopSettings;
 use backstop_runner::capture::log::LogReader;
+use backstop_runner::capture::{Reading, Transcript};
 use backstop_runner::recovery::is_held;
 use backstop_runner::tree::{Leftover, orphans};
 use backstop_store::LeaseRecord;
@@ -121,7 +122,8 @@ impl<'a> Patient<'a> {
             false => orphans::find(look.run.id, lease.as_ref().map(|lease| &lease.holder)),
         };
         let reader = LogReader::new(opened.home.run(look.run.id).output());
-        let last_lines = last_lines(&reader, LAST_LINES)?;
+        let reading = Reading::of(look.loaded.engine.policy(), &look.run.command, false);
+        let last_lines = last_lines(&reader, Transcript::new(reading), LAST_LINES)?;
         Ok(Self { look, lease, orphans, last_lines })
     }
 

@@ -94,6 +94,7 @@ impl Hook<'_> {
         backstop_adapters::Moment {
             now: backstop_runner::clock::wall_time(),
             zone: jiff::tz::TimeZone::system(),
+            is_known: true,
             zone_named: |name| jiff::tz::TimeZone::get(name).ok(),
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::time::Duration;
 
 use backstop_core::id::RunId;
+use backstop_runner::capture::Transcript;
 use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Followed, LogReader};
 use backstop_runner::clock::wall_time;
@@ -118,18 +119,21 @@ pub async fn has_ended(store: &dyn Store, run: RunId) -> Result<bool, Error> {
     Ok(run.status.is_halted() || is_interrupted(&run, lease.as_ref(), wall_time()))
 }
 
-/// The last lines of a run's output.
-pub fn last_lines(reader: &LogReader, most: usize) -> Result<Vec<String>, Error> {
+/// The last lines of a run's output, as people see them.
+pub fn last_lines(
+    reader: &LogReader,
+    mut transcript: Transcript,
+    most: usize,
+) -> Result<Vec<String>, Error> {
     let mut tail = Tail::new(most);
     let Some(last) = iterations(reader)?.last().copied() else { return Ok(Vec::new()) };
     let mut log = reader.open(last)?;
-    let mut filter = Harmless::default();
     let (mut buffer, mut shown) = (vec![0; BUFFER], String::new());
     loop {
         let count = log.read(&mut buffer)?;
         match count {
-            0 => filter.finish(&mut shown),
-            count => filter.push(&buffer[..count], &mut shown),
+            0 => transcript.finish(&mut shown),
+            count => transcript.push(&buffer[..count], &mut shown),
         }
         tail.push(&shown);
         shown.clear();

@@ -44,10 +44,9 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
     let mut flags = flags::layer(arguments, OutputSource::Any)?;
     let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
     // Only the whole policy says which agent it is.
-    if arguments.done.until_output.is_some()
-        && phrases::has_own_words(&source.policy, &arguments.command)
-    {
-        flags = flags::layer(arguments, OutputSource::Assistant)?;
+    if arguments.done.until_output.is_some() {
+        let place = phrases::place(&source.policy, &arguments.command);
+        flags = flags::layer(arguments, place)?;
         source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
     }
     backstop_adapters::usable(&source.policy)

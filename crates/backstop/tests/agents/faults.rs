@@ -66,6 +66,15 @@ fn check(agent: &str, stdout: &str, stderr: &str, exit: u8, becomes: Becomes) ->
 }
 
 #[test]
+fn the_last_record_of_an_agent_that_died_is_not_its_error() {
+    let words = message(&json!([{"type": "text", "text": "I look at it."}]));
+    for (stderr, told) in [("", "exit status 3"), ("no such key\n", "exit status 3: no such key")] {
+        let test = check("auto", &claude(std::slice::from_ref(&words)), stderr, 3, RECOVERABLE);
+        assert_eq!(test.events("error")[0]["message"], told);
+    }
+}
+
+#[test]
 fn failures_of_claude() {
     for (says, becomes) in [
         ("5-hour limit reached ∙ resets 12am", Waits),

@@ -192,6 +192,38 @@ fn totals_of_a_thread_that_goes_on_are_not_added_up() {
 }
 
 #[test]
+fn agents_that_one_command_starts_are_all_counted() {
+    let first = claude(&[result("Read it.", false)]);
+    let codex = |end: &str| {
+        format!(
+            "{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n\
+             {{\"type\":\"item.completed\",\"item\":{{\"id\":\"1\",\"type\":\"agent_message\",\"text\":\"Mended.\"}}}}\n\
+             {{\"type\":{end}}}\n"
+        )
+    };
+    let good = codex(
+        "\"turn.completed\",\"usage\":{\"input_tokens\":900,\"cached_input_tokens\":0,\"output_tokens\":30}",
+    );
+    let bad = codex("\"turn.failed\",\"error\":{\"message\":\"no\"}");
+    for (streams, tokens, exit) in [
+        ([&first, &good], 945, Some(0)),
+        ([&good, &first], 945, Some(0)),
+        ([&bad, &first], 15, Some(0)),
+        ([&first, &bad], 15, None),
+    ] {
+        let test = Loop::new().file("one", streams[0]).file("two", streams[1]);
+        let test = test.script("agent.sh", "cat one; echo between; cat two");
+        let ended = test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+        assert_eq!(test.state()["facts"]["tokens"], tokens, "{}", ended.stdout);
+        for said in ["Read it.", "between", "Mended."] {
+            assert!(ended.stdout.contains(said), "{}", ended.stdout);
+        }
+        let finished = &test.events("iteration_finished")[0];
+        assert_eq!(finished["exit_code"].as_i64(), exit, "{finished}");
+    }
+}
+
+#[test]
 fn a_model_that_only_the_command_names_is_priced() {
     let policy = "[limits]\ncost_usd = 5\n[prices.'gpt-5*']\ninput = 10\noutput = 10\n";
     let test = Loop::new().file("p.toml", policy).script("codex", GOES_ON);

@@ -128,8 +128,14 @@ fn f6_the_flag_listens_to_the_words_of_an_agent_that_is_known() {
     for (name, printed, exit) in [
         ("claude", end("Not yet."), 125),
         ("claude", end("It is ALL DONE."), 0),
+        // What a script starts shows in what it prints.
+        ("my-agent", end("Not yet."), 125),
+        ("my-agent", end("It is ALL DONE."), 0),
+        ("my-agent", format!("building\n{}", end("Not yet.")), 125),
         // Nothing tells the words of an unknown program from the rest.
-        ("my-agent", end("Not yet."), 0),
+        ("my-agent", "{\"odd\":\"ALL DONE\"}\n".to_owned(), 0),
+        ("my-agent", "{\"odd\":\"ALL DONE\"}".to_owned(), 0),
+        ("my-agent", "it is ALL DONE".to_owned(), 0),
         ("claude", "I look around.\nALL DONE now.\n".to_owned(), 0),
         ("codex", "I look around.\nALL DONE now.\n".to_owned(), 0),
     ] {
@@ -137,6 +143,29 @@ fn f6_the_flag_listens_to_the_words_of_an_agent_that_is_known() {
         let program = format!("./{name}");
         let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1", "--"];
         test.run(flags.into_iter().chain([program.as_str(), "exec", "go"])).exits(exit);
+    }
+}
+
+#[test]
+fn f6_the_flag_does_so_too_where_the_bytes_are_shown() {
+    let [called, answered] = call("grep 'ALL DONE' .", "PLAN.md: ALL DONE");
+    let printed = claude(&[called, answered, result("Not yet.", false)]);
+    let test = Loop::new().file("printed", &printed);
+    let flags = ["--raw", "--until-output", "ALL DONE", "--max-iterations", "1"];
+    test.run(play(&flags, "printed")).exits(125);
+}
+
+#[test]
+fn f6_the_flag_listens_to_words_that_are_mapped() {
+    let lines = |says: &str| format!("{{\"tool\":\"ALL DONE\"}}\n{{\"says\":{}}}\n", json!(says));
+    let mapped = "[loop]\nagent = 'jsonl'\n[jsonl]\nmessage = 'says'\n";
+    let figures = "[loop]\nagent = 'jsonl'\n[jsonl]\ncost_usd = 'price'\n";
+    for (policy, says, exit) in
+        [(mapped, "Not yet.", 125), (mapped, "ALL DONE", 0), (figures, "Not yet.", 0)]
+    {
+        let test = Loop::new().file("backstop.toml", policy).file("printed", &lines(says));
+        let flags = ["--until-output", "ALL DONE", "--max-iterations", "1"];
+        test.run(play(&flags, "printed")).exits(exit);
     }
 }
 

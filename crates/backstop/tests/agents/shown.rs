@@ -59,6 +59,15 @@ fn the_log_keeps_what_was_printed() {
 }
 
 #[test]
+fn the_doctor_shows_it_readable_too() {
+    let test = Loop::new().file("stream", &session());
+    test.run(play(&["--once"], "stream"));
+    let shown = test.run(["doctor", "latest"]).stdout;
+    assert!(shown.contains("  ✓ Bash: make parts\n"), "{shown}");
+    assert!(!shown.contains(r#""type":"#), "{shown}");
+}
+
+#[test]
 fn raw_passes_the_bytes_and_understands_them_all_the_same() {
     let test = Loop::new().file("stream", &session());
     let ended = test.run(play(&["--once", "--raw"], "stream"));

@@ -26,6 +26,36 @@ fn tiers_run_in_order_and_the_command_last() {
 }
 
 #[test]
+fn what_passed_is_told_in_one_line() {
+    for (prints, told) in [
+        (
+            "echo preamble; echo '== 3 passed, 1 skipped in 0.12s =='",
+            "passed: 3 passed, 1 skipped\n",
+        ),
+        ("echo preamble; echo; echo two", "passed: two\n"),
+        ("true", "passed\n"),
+    ] {
+        let test = Loop::new().script("check.sh", prints);
+        let flags = ["run", "--until-success", "--verify", "./check.sh", "--", "true"];
+        let card = test.run(flags).exits(0).stderr;
+        let line = card.lines().find(|line| line.trim_start().starts_with("verified"));
+        assert_eq!(line.expect("a line").trim_end().rsplit("  ").next(), told.lines().next());
+        assert!(!card.contains("preamble"), "{card}");
+    }
+}
+
+#[test]
+fn nothing_follows_a_colon_that_is_not_there() {
+    let policy = "[limits]\niterations = 1\n[[rule]]\nwhen = { type = 'exit_code', any_of = [0] }\n\
+        then = 'complete'\n[verify]\ncommand = './check.sh'\nreport = 'tap:out.tap'\n";
+    let test = Loop::new().file("backstop.toml", policy);
+    let test = test.script("check.sh", "printf '1..1\\nnot ok 1 - a\\n' > out.tap");
+    test.run(["run", "--", "true"]).exits(125);
+    let detail = test.events("verification")[0]["detail"].clone();
+    assert_eq!(detail, "it exited with 0, but 1 of its tests failed");
+}
+
+#[test]
 fn the_first_that_fails_ends_the_verification() {
     let failing = "echo unit >> ran; echo '2 tests failed'; exit 1";
     let test = Loop::new().file("backstop.toml", TIERS).script("unit.sh", failing);

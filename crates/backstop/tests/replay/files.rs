@@ -161,6 +161,14 @@ fn times_of_the_past_are_kept() {
 }
 
 #[test]
+fn a_file_without_times_gets_none() {
+    let line = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"session_id":"s","result":"5-hour limit reached ∙ resets 12am"}"#;
+    let test = Test::new().file("undated.jsonl", line);
+    let shown = test.run(["replay", "undated.jsonl"]).stdout;
+    assert!(shown.contains("resets 12am") && !shown.contains("until 20"), "{shown}");
+}
+
+#[test]
 fn prices_of_the_policy_are_used_where_the_agent_names_none() {
     let lines = r#"{"type":"thread.started","thread_id":"x"}
 {"type":"turn.started"}

@@ -120,6 +120,33 @@ fn verification_alone_ends_nothing() {
 }
 
 #[test]
+fn tests_that_nobody_sees_are_warned_of_once() {
+    let flags = ["run", "--until-tests-pass", "--max-iterations", "2"];
+    let test = Loop::new();
+    let told = test.run([&flags[..], &["--", "echo", "hello"]].concat()).exits(125).stderr;
+    assert_eq!(told.matches("no test results were seen").count(), 1, "{told}");
+    assert!(told.contains("`--verify`") && told.contains("`[verify] report`"), "{told}");
+    let told = test.run([&flags[..], &["--verify", "true", "--", "true"]].concat()).exits(125);
+    assert_eq!(told.stderr.matches("no test results were seen").count(), 1, "{}", told.stderr);
+
+    let failing = "echo '== 1 failed, 2 passed in 0.12s =='";
+    let test = Loop::new().script("agent.sh", failing);
+    let told = test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(125).stderr;
+    assert!(!told.contains("no test results were seen"), "{told}");
+    // A rule that only watches for failures waits for nothing.
+    let told = test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125).stderr;
+    assert!(!told.contains("no test results were seen"), "{told}");
+}
+
+#[test]
+fn node_prints_results_for_people() {
+    let printed = "✔ adds (0.8ms)\nℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\n\
+                   ℹ skipped 0\nℹ todo 0\nℹ duration_ms 12.3\n";
+    let test = Loop::new().file("printed", printed).script("agent.sh", "cat printed");
+    test.run(["run", "--until-tests-pass", "--", "./agent.sh"]).exits(0);
+}
+
+#[test]
 fn once() {
     let test = Loop::new();
     test.run(run_of(&["--once"], &["exit", "0"])).exits(0);

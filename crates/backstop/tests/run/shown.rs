@@ -75,6 +75,25 @@ fn detach_attach_and_stop() {
 }
 
 #[test]
+fn attaching_shows_an_agent_as_running_it_does() {
+    let said = r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"Hi."}}"#;
+    let stream = format!("{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{said}\n");
+    for (flags, seen, unseen) in [(&[][..], "\nHi.\n", said), (&["--raw"][..], said, "\nHi.\n")] {
+        let test = Loop::new().file("stream", &stream);
+        let test = test.script("agent.sh", "cat stream; touch up; sleep 300");
+        test.run(["run", "--detach", "--", "./agent.sh"]).exits(0);
+        wait_for("the agent", || test.exists("up"));
+        let attached = test.start([&["attach"], flags].concat());
+        wait_for("somebody who listens", || listens_to_interrupts(attached.pid()));
+        test.run(["stop", "latest", "--now"]).exits(0);
+        let watched = attached.ends().exits(130).stdout;
+        assert!(watched.contains(seen) && !watched.contains(unseen), "{watched}");
+        test.is_empty();
+        wait_for("the supervisor to end", || test.marked().is_empty());
+    }
+}
+
+#[test]
 fn a_detached_run_that_can_not_begin_says_so() {
     let test = Loop::new().file("taken", "");
     let store = test.work().join("taken");

@@ -40,10 +40,85 @@ fn much_may_be_said_before_an_agent_is_started() {
     }
     let mut auto = Auto::new();
     for _ in 0..10_000 {
-        auto.error_line("a warning", &moment(), &mut |_: crate::Heard<'_>| {});
+        auto.error_line("a warning", &moment(), &mut |_: Heard<'_>| {});
         assert!(auto.held.len() <= MOST_HELD && auto.held_bytes <= MOST_HELD_BYTES);
     }
     assert_eq!(auto.agent(), None);
+}
+
+const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"opus","tools":[]}
+{"type":"assistant","session_id":"s","message":{"id":"m","model":"opus","content":[{"type":"text","text":"Read it."}],"usage":{"input_tokens":7,"output_tokens":2}}}
+{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Read it.","session_id":"s","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":2}}
+"#;
+const CODEX: &str = r#"{"type":"thread.started","thread_id":"t"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"Done."}}
+{"type":"turn.completed","usage":{"input_tokens":30,"cached_input_tokens":0,"output_tokens":5}}
+"#;
+const GEMINI: &str = r#"{"type":"init","timestamp":"2026-01-15T10:00:00Z","session_id":"g","model":"m"}
+{"type":"message","role":"assistant","content":"Looked.","delta":true,"timestamp":"2026-01-15T10:00:01Z"}
+{"type":"result","status":"success","stats":{"total_tokens":11,"input_tokens":9,"output_tokens":2},"timestamp":"2026-01-15T10:00:02Z"}
+"#;
+const OPENCODE: &str = r#"{"type":"step_start","timestamp":1,"sessionID":"o","part":{"type":"step-start"}}
+{"type":"text","timestamp":2,"sessionID":"o","part":{"type":"text","text":"Opened."}}
+{"type":"step_finish","timestamp":3,"sessionID":"o","part":{"type":"step-finish","reason":"stop","cost":0.25,"tokens":{"input":10,"output":1,"reasoning":0,"cache":{"read":0,"write":0}}}}
+"#;
+
+#[test]
+fn every_agent_that_a_command_starts_is_read_as_if_it_were_alone() {
+    let all = [CLAUDE, CODEX, GEMINI, OPENCODE];
+    let alone = |stream: &str| {
+        let mut told = told(&mut Auto::new(), stream);
+        told.retain(|line| line != "launched");
+        told
+    };
+    for first in all {
+        for second in all.into_iter().filter(|second| *second != first) {
+            for between in ["", "--- now the tests\n3 passed\n"] {
+                let both = alone(&format!("{first}{between}{second}"));
+                assert_eq!(both, [alone(first), alone(second)].concat(), "{first}{second}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_launch_says_how_it_ended() {
+    let failed = r#"{"type":"turn.failed","error":{"message":"no"}}"#;
+    let started = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n";
+    let outcome = |stream: &str| read(&mut Auto::new(), stream.as_bytes(), None).1;
+    assert_eq!(outcome(&format!("{started}{failed}\n{CLAUDE}")), Outcome::Succeeded);
+    assert_eq!(outcome(&format!("{CLAUDE}{started}{failed}\n")), Outcome::Failed);
+    assert_eq!(outcome(&format!("{CLAUDE}{}", CODEX.lines().next().unwrap())), Outcome::CutOff);
+}
+
+#[test]
+fn an_agent_that_was_cut_off_is_followed_too() {
+    let cut = CLAUDE.lines().next().unwrap();
+    let mut auto = Auto::new();
+    let told = told(&mut auto, &format!("{cut}\n{CODEX}"));
+    assert!(told.contains(&"said Done.".to_owned()), "{told:?}");
+    assert_eq!(auto.agent(), Some(Agent::Codex));
+}
+
+#[test]
+fn who_answers_in_words_may_show_the_records_of_others() {
+    let mut auto = Auto::beginning_with(Agent::Claude);
+    let told = told(&mut auto, &format!("Codex prints this:\n{CODEX}That is all.\n"));
+    assert!(!told.contains(&"said Done.".to_owned()), "{told:?}");
+    assert_eq!(auto.agent(), Some(Agent::Claude));
+}
+
+#[test]
+fn totals_outlive_an_agent_that_tells_none() {
+    let mut auto = Auto::new();
+    read(&mut auto, format!("{CODEX}{CLAUDE}").as_bytes(), None);
+    let totals = auto.totals().expect("Codex told totals");
+    let mut next = Auto::new();
+    next.go_on_from(totals);
+    let more = CODEX.replace(":30", ":40").replace(":5", ":6");
+    let (told, _) = read(&mut next, format!("{CLAUDE}{more}").as_bytes(), None);
+    assert!(told.contains(&"usage 10 1 0 0".to_owned()), "{told:?}");
 }
 
 /// Records of every agent, to be cut, mixed and mutilated.
@@ -107,8 +182,8 @@ proptest! {
     #[test]
     fn nothing_panics_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         for mut adapter in all() {
-            adapter.error_line(&String::from_utf8_lossy(&bytes), &moment(), &mut |_: crate::Heard<'_>| {});
-            adapter.record(Record::Json(&bytes), &moment(), &mut |_: crate::Heard<'_>| {});
+            adapter.error_line(&String::from_utf8_lossy(&bytes), &moment(), &mut |_: Heard<'_>| {});
+            adapter.record(Record::Json(&bytes), &moment(), &mut |_: Heard<'_>| {});
             read(adapter.as_mut(), &bytes, None);
         }
     }

@@ -32,6 +32,7 @@ pub fn moment() -> Moment {
     Moment {
         now: "2026-03-09T01:00:00Z".parse().unwrap(),
         zone: TimeZone::UTC,
+        is_known: true,
         zone_named: |_| None,
     }
 }

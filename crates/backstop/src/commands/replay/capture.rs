@@ -86,6 +86,8 @@ impl Capture {
     pub fn replay(self, policy: Policy) -> Result<Trial, Error> {
         let mut moment = backstop_adapters::Moment {
             now: wall_time(),
+            // Only the file can tell when it was written.
+            is_known: false,
             zone: TimeZone::system(),
             zone_named: |name| TimeZone::get(name).ok(),
         };
@@ -105,6 +107,7 @@ impl Capture {
                     adapter.record(record, &moment, &mut feed);
                     feed.printed(record);
                     moment.now = feed.now();
+                    moment.is_known = feed.has_time();
                 };
                 let mut chunk = vec![0; CHUNK];
                 loop {

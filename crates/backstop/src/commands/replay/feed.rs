@@ -27,6 +27,8 @@ pub struct Feed {
     /// The latest time that is known.
     latest: Option<Timestamp>,
     replayed_at: Timestamp,
+    /// A record has told its time.
+    dated: bool,
     /// How the present launch ended, as far as it has told; none before the first.
     launch: Option<Outcome>,
     launches: u64,
@@ -53,6 +55,7 @@ impl Feed {
             held: Vec::new(),
             latest: None,
             replayed_at,
+            dated: false,
             launch: None,
             launches: 0,
             begun: None,
@@ -80,6 +83,11 @@ impl Feed {
     /// The time of the latest record that told one; where none did, the present.
     pub fn now(&self) -> Timestamp {
         self.latest.unwrap_or(self.replayed_at)
+    }
+
+    /// Whether a record has told one.
+    pub fn has_time(&self) -> bool {
+        self.dated
     }
 
     /// Everything was read, and the last launch ended so.
@@ -183,7 +191,10 @@ impl Feed {
 impl Listener for Feed {
     fn hear(&mut self, heard: Heard<'_>) {
         match &heard {
-            Heard::At(at) => self.record.at = Some(*at),
+            Heard::At(at) => {
+                self.record.at = Some(*at);
+                self.dated = true;
+            }
             Heard::Launched => self.launched(),
             Heard::Ended(outcome) => {
                 self.launch = self.launch.map(|_| *outcome);

@@ -5,13 +5,18 @@ use backstop_core::condition::{Condition, OutputPattern, OutputSource};
 use backstop_core::policy::{AgentName, Policy, Rule};
 use backstop_core::verdict::Verdict;
 
-/// Whether the words of an agent can be told from its prompt, its thoughts and what its tools print.
-pub(super) fn has_own_words(policy: &Policy, command: &[String]) -> bool {
-    let agent = policy.settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default();
-    match agent {
-        AgentName::Generic | AgentName::Jsonl => false,
-        AgentName::Auto => Agent::of_command(command).is_some_and(|agent| agent != Agent::Generic),
-        _ => true,
+/// Where a phrase of the command line is looked for: in the words of an agent, wherever they can be
+/// told from its prompt, its thoughts and what its tools print.
+pub(super) fn place(policy: &Policy, command: &[String]) -> OutputSource {
+    let settings = &policy.settings;
+    let agent = settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default();
+    let is_mapped = settings.jsonl.as_ref().is_some_and(|mapping| mapping.message.is_some());
+    match (agent, Agent::of_command(command)) {
+        (AgentName::Generic, _) => OutputSource::Any,
+        (AgentName::Jsonl, _) if !is_mapped => OutputSource::Any,
+        // A script may start one, and its output will tell.
+        (AgentName::Auto, None | Some(Agent::Generic)) => OutputSource::Auto,
+        _ => OutputSource::Assistant,
     }
 }
 
@@ -36,7 +41,7 @@ pub(super) fn warnings(policy: &Policy, prompt: &[u8]) -> Vec<String> {
 /// Whether a prompt that is echoed would complete the run.
 pub fn is_met_by_echo(rule: &Rule, pattern: &OutputPattern, prompt: &str) -> bool {
     rule.then == Verdict::Complete
-        && pattern.r#in == OutputSource::Any
+        && matches!(pattern.r#in, OutputSource::Any | OutputSource::Auto)
         && !pattern.is_regex
         && prompt.contains(pattern.pattern.0.as_str())
 }

@@ -1,0 +1,91 @@
+//! Output that no agent has claimed, searched for what counts only as long as there is no agent.
+
+use super::matcher::{Found, Matcher};
+use super::window::Window;
+use super::{BadPattern, Pattern, STREAMS, Wanted};
+
+/// Searches an iteration's output until an agent is recognised in it.
+#[derive(Debug)]
+pub(super) struct Unclaimed {
+    matcher: Matcher,
+    windows: [Window; STREAMS.len()],
+    /// The beginning of a line that may be an agent's record.
+    held: Vec<u8>,
+    at_line_start: bool,
+    is_claimed: bool,
+}
+
+impl Unclaimed {
+    /// None where nothing is looked for.
+    pub fn new(patterns: Vec<Pattern>) -> Result<Option<Self>, BadPattern> {
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            matcher: Matcher::new(Wanted { patterns, ..Wanted::default() })?,
+            windows: STREAMS.map(|_| Window::new()),
+            held: Vec::new(),
+            at_line_start: true,
+            is_claimed: false,
+        }))
+    }
+
+    /// A new iteration.
+    pub fn begin(&mut self) {
+        self.matcher.begin();
+        self.windows.iter_mut().for_each(Window::clear);
+        self.held.clear();
+        self.at_line_start = true;
+        self.is_claimed = false;
+    }
+
+    /// An agent was recognised: from its first record on, others look for it in its words.
+    pub fn claim(&mut self) {
+        self.is_claimed = true;
+        self.held = Vec::new();
+    }
+
+    pub fn is_claimed(&self) -> bool {
+        self.is_claimed
+    }
+
+    /// Looks through bytes of a stream.
+    pub fn hear(&mut self, source: usize, bytes: &[u8], report: &mut dyn FnMut(usize, Found)) {
+        let Self { matcher, windows, .. } = self;
+        windows[source].feed(bytes, |view| matcher.look(&view, |found| report(source, found)));
+    }
+
+    /// Looks through a line of the standard output, or a part of one, that may be an agent's: what
+    /// begins like a record is held back until it is released.
+    pub fn hear_line(&mut self, line: &[u8], report: &mut dyn FnMut(usize, Found)) {
+        let begins = self.at_line_start && matches!(line.first(), Some(b'{' | b'['));
+        self.at_line_start = line.ends_with(b"\n");
+        if !begins && self.held.is_empty() {
+            return self.hear(0, line, report);
+        }
+        self.held.extend_from_slice(line);
+    }
+
+    /// The line was read, and has told whether there is an agent.
+    pub fn line_was_read(&mut self, report: &mut dyn FnMut(usize, Found)) {
+        if self.at_line_start || self.held.len() > MOST_HELD {
+            self.release(report);
+        }
+    }
+
+    /// The streams have ended.
+    pub fn end(&mut self, report: &mut dyn FnMut(usize, Found)) {
+        self.release(report);
+        for (source, window) in self.windows.iter_mut().enumerate() {
+            self.matcher.look(&window.last_view(), |found| report(source, found));
+        }
+    }
+
+    fn release(&mut self, report: &mut dyn FnMut(usize, Found)) {
+        let held = std::mem::take(&mut self.held);
+        self.hear(0, &held, report);
+    }
+}
+
+/// A record that is longer is searched as it comes.
+const MOST_HELD: usize = 1 << 20;

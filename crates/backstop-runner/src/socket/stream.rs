@@ -21,8 +21,7 @@ pub(super) struct ClientStream {
 
 impl ClientStream {
     pub(super) fn new(accepted: tokio::net::UnixStream) -> io::Result<Self> {
-        let stream = AsyncFd::with_interest(accepted.into_std()?, Interest::READABLE)?;
-        Ok(Self { stream })
+        Ok(Self { stream: watched(accepted.into_std()?, Interest::READABLE)? })
     }
 
     /// Writes all of it, unless the client does not read for so long.
@@ -42,8 +41,7 @@ impl ClientStream {
     }
 
     async fn write_as_there_is_room(&self, mut rest: &[u8]) -> io::Result<()> {
-        let writing =
-            AsyncFd::with_interest(self.stream.get_ref().try_clone()?, Interest::WRITABLE)?;
+        let writing = watched(self.stream.get_ref().try_clone()?, Interest::WRITABLE)?;
         while !rest.is_empty() {
             let mut room = writing.writable().await?;
             match room.try_io(|stream| stream.get_ref().write(rest)) {
@@ -53,6 +51,12 @@ impl ClientStream {
         }
         Ok(())
     }
+}
+
+#[expect(unsafe_code, reason = "the runtime can't see that the stream stays open")]
+fn watched(stream: UnixStream, interest: Interest) -> io::Result<AsyncFd<UnixStream>> {
+    // SAFETY: the stream owns its descriptor, which stays the same and open as long as it does.
+    Ok(unsafe { AsyncFd::register_with_interest(stream, interest) }?)
 }
 
 impl AsyncRead for ClientStream {

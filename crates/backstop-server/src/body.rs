@@ -72,7 +72,7 @@ pub(crate) fn read_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> 
 /// Refuses what does not say that it is JSON, which a form of another page can't, and what is
 /// nested deeper than anybody needs.
 pub(crate) fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), Problem> {
-    if media_type(headers) != Some("application/json") {
+    if !is_of_type(headers, "application/json") {
         return Err(Problem::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "UNSUPPORTED_TYPE",
@@ -82,10 +82,27 @@ pub(crate) fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), Proble
     check_depth(bytes)
 }
 
-/// What the body says that it is, without its parameters.
-pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    Some(text.split_once(';').map_or(text, |(kind, _)| kind).trim())
+/// Whether the body says that it is this, whatever its parameters.
+pub(crate) fn is_of_type(headers: &HeaderMap, kind: &str) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
+    given.is_some_and(|given| is_media_type(given, kind))
+}
+
+/// Whether the client takes this: it names it, and does not say that it wants anything but.
+pub(crate) fn is_accepted(headers: &HeaderMap, kind: &str) -> bool {
+    let lists = headers.get_all(header::ACCEPT).iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|given| {
+        let mut parameters = given.split(';').skip(1).filter_map(|one| one.split_once('='));
+        let is_unwanted = |(name, value): (&str, &str)| {
+            name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
+        };
+        is_media_type(given, kind) && !parameters.any(is_unwanted)
+    })
+}
+
+/// Names of media types are the same in any case.
+fn is_media_type(given: &str, kind: &str) -> bool {
+    given.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(kind))
 }
 
 /// Refuses JSON that is nested too deep. Text that is no JSON may pass; who reads it will say so.

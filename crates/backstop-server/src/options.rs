@@ -51,7 +51,8 @@ pub struct Limits {
     /// How many requests a token, or an address without one, has each second; as many may come at
     /// once. None: any number.
     pub requests_per_second: Option<NonZeroU32>,
-    /// How long is waited at the end for what was begun.
+    /// How long is waited at the end for what was begun: a request that was let in may need all of
+    /// the times above.
     pub shutdown_time: Duration,
 }
 
@@ -100,7 +101,7 @@ impl Default for Limits {
             connections: 4_096,
             live_streams: 256,
             requests_per_second: None,
-            shutdown_time: Duration::from_secs(10),
+            shutdown_time: Duration::from_secs(50),
         }
     }
 }

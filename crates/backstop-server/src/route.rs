@@ -109,6 +109,7 @@ impl Route {
             .refuses(415, "The body is of a type, or in an encoding, that is not taken.")
             .refuses(421, "The service is not known under this name.")
             .refuses(429, "Too many requests.")
+            .refuses(431, "The head of the request is too large.")
             .refuses(500, "A fault of the service itself.")
             .refuses(504, "It took too long.")
     }

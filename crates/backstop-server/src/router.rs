@@ -226,7 +226,11 @@ fn of_records() -> Vec<Route> {
         Route::new(Method::GET, "/v1/audit", "listAudit", READ, || get(audit::list))
             .says("The audit of decisions.")
             .query("owner", "Only of repositories of this owner.", text(audit::LONGEST_NAME))
-            .query("repo", "Only of this repository.", text(audit::LONGEST_NAME))
+            .query(
+                "repo",
+                "Only of this repository: its name, or `OWNER/NAME`.",
+                text(audit::LONGEST_NAME),
+            )
             .query("pr_number", "Only of this pull request.", whole())
             .query("request_id", "Only of this request.", text(audit::LONGEST_ID))
             .query("decision", "Only with this decision.", text(audit::LONGEST_DECISION))
@@ -275,7 +279,7 @@ fn up_to(most: u32) -> Json {
 }
 
 fn scope() -> Json {
-    let pattern = "^(global|repo:[^/\\u0000]+/[^/\\u0000]+|label:[^=\\u0000]+=[^\\u0000]*)$";
+    let pattern = "^(global|repo:[A-Za-z0-9._-]+/[A-Za-z0-9._-]+|label:[^=\\u0000]+=[^\\u0000]*)$";
     json!({ "type": "string", "pattern": pattern, "maxLength": 400 })
 }
 

@@ -3,15 +3,17 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
+use backstop_core::redact::Redactor;
 use backstop_runner::clock::wall_time;
+use backstop_runner::secrets;
 use backstop_store::{Home, Store, StoreError};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -106,7 +108,7 @@ pub async fn serve(
     let listen = |cause| ServeError::Listen { address, cause };
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
-    let service = Service::start_with(store, home, &options);
+    let service = Service::start(store, home, &options);
     let collector = options.otlp.as_deref();
     let traces = collector.map(|place| Traces::to(place, service.metrics.spans())).transpose()?;
     let traces = traces.map(Arc::new);
@@ -269,17 +271,29 @@ async fn answer(
 }
 
 /// A line about a request. Those that went well are many, and the metrics count them: they are told
-/// only to who asks for every detail.
+/// only to who asks for every detail. Names that a client gives may be secrets by mistake; they are
+/// looked through only where a line is written.
 fn log(id: &HeaderValue, method: &Method, path: &str, status: StatusCode, took: Duration) {
-    let request_id = id.to_str().unwrap_or_default();
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(secrets::of_environment);
+    let id = id.to_str().unwrap_or_default();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let status = status.as_u16();
-    if status >= 500 {
-        tracing::warn!(request_id, %method, path, status, micros, "answered");
-    } else if status >= 400 {
-        tracing::info!(request_id, %method, path, status, micros, "answered");
-    } else {
-        tracing::debug!(request_id, %method, path, status, micros, "answered");
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                request_id = %REDACTOR.text(id),
+                %method,
+                path = %REDACTOR.text(path),
+                status,
+                micros,
+                "answered"
+            )
+        };
+    }
+    match status {
+        500.. => line!(warn),
+        400.. => line!(info),
+        _ => line!(debug),
     }
 }
 
@@ -326,7 +340,7 @@ fn request_id(request: &Request<Incoming>) -> HeaderValue {
 }
 
 fn is_harmless(text: &[u8]) -> bool {
-    (1..=128).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
+    (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }
 
 /// Unique enough to find one line in the logs of many machines: the time, and a number that
@@ -346,6 +360,8 @@ fn new_request_id() -> HeaderValue {
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The colon, the blank and the end of a line.
 const HEADER_LINE: usize = 4;
+/// As long as one in a query may be.
+const LONGEST_REQUEST_ID: usize = 256;
 const AFTER_A_FAULT: Duration = Duration::from_millis(100);
 /// How long a connection that is open when the service ends has time to ask its first question.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);

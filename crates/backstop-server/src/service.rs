@@ -62,16 +62,22 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts what runs beside the requests as tasks of the current runtime, for a service of this
-    /// machine alone.
-    pub fn start(store: Arc<dyn Store>, home: Home) -> Arc<Self> {
-        Self::start_with(store, home, &ServeOptions::default())
+    /// For a command that does one thing and ends. It attends to nothing: runs do not count on it to
+    /// show anybody what they ask.
+    pub fn for_a_command(store: Arc<dyn Store>, home: Home) -> Arc<Self> {
+        Self::new(store, home, &ServeOptions::default())
     }
 
-    /// The same with other limits, or for other machines.
-    pub fn start_with(store: Arc<dyn Store>, home: Home, options: &ServeOptions) -> Arc<Self> {
+    /// Starts what runs beside the requests, too, as tasks of the current runtime.
+    pub fn start(store: Arc<dyn Store>, home: Home, options: &ServeOptions) -> Arc<Self> {
+        let service = Self::new(store, home, options);
+        tokio::spawn(crate::upkeep::tend(Arc::downgrade(&service)));
+        service
+    }
+
+    fn new(store: Arc<dyn Store>, home: Home, options: &ServeOptions) -> Arc<Self> {
         let limits = options.limits;
-        let service = Arc::new(Self {
+        Arc::new(Self {
             name: chance::run_id().to_string(),
             audit: AuditWriter::start(Arc::clone(&store)),
             policies: PoliciesInForce::new(Arc::clone(&store)),
@@ -93,9 +99,7 @@ impl Service {
             redactor: secrets::of_environment(),
             store,
             home,
-        });
-        tokio::spawn(crate::upkeep::tend(Arc::downgrade(&service)));
-        service
+        })
     }
 
     /// Does something to a run apart from the other requests: it waits for disks and locks of files

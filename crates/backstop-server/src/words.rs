@@ -63,6 +63,13 @@ impl<'de> Deserialize<'de> for Labels {
         if labels.len() > MOST_LABELS {
             return Err(de::Error::custom(format_args!("there can be {MOST_LABELS} labels")));
         }
+        if let Some(key) = labels.keys().find(|key| key.0.contains('=')) {
+            // Where a label is written as `KEY=VALUE` it would be taken for another one.
+            return Err(de::Error::custom(format_args!(
+                "the name of the label `{}` can't have a `=` in it",
+                key.0
+            )));
+        }
         let is_long = |(_, value): &(&Line, &Note)| value.0.chars().count() > LONGEST_LINE;
         if let Some((key, _)) = labels.iter().find(is_long) {
             return Err(de::Error::custom(format_args!(
@@ -105,11 +112,15 @@ impl JsonSchema for Labels {
         "Labels".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let name = generator.subschema_for::<Line>();
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "propertyNames": name,
+            "propertyNames": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_LINE,
+                "pattern": "^[^=\\u0000-\\u001f\\u007f-\\u009f]*$",
+            },
             "maxProperties": MOST_LABELS,
             "additionalProperties": {
                 "type": "string", "maxLength": LONGEST_LINE, "pattern": "^[^\\u0000]*$"

@@ -4,7 +4,8 @@ mod stand_in;
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use backstop_server::github::Github;
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use rstest::rstest;
@@ -153,6 +154,38 @@ async fn what_is_wrong_is_named_and_touches_nothing(#[case] more: Json, #[case] 
     assert!(told.contains(named) || named == "prNumber" && told.contains("-1"), "{told}");
     assert!(reply.headers.contains_key("x-request-id"));
     assert!(github.orders().is_empty() && test.audit().await.is_empty());
+}
+
+#[rstest]
+#[case::nothing(None, StatusCode::UNSUPPORTED_MEDIA_TYPE)]
+#[case::a_form(Some("text/plain"), StatusCode::UNSUPPORTED_MEDIA_TYPE)]
+#[case::json(Some("Application/JSON; charset=utf-8"), StatusCode::OK)]
+#[tokio::test]
+async fn only_what_says_that_it_is_json_is_taken(
+    #[case] kind: Option<&str>,
+    #[case] status: StatusCode,
+) {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    let test = TestService::beside(&github).await;
+    let mut request = Request::post("/v1/github/rerun");
+    if let Some(kind) = kind {
+        request = request.header("content-type", kind);
+    }
+    let request = request.body(Body::from(body(&json!({"runId": 40})))).expect("a request");
+    let reply = test.send(request).await;
+    assert_eq!(reply.status, status, "{}", reply.text);
+    assert_eq!(github.orders().len(), usize::from(status == StatusCode::OK));
+    assert!(reply.headers.contains_key("x-request-id"));
+}
+
+#[tokio::test]
+async fn a_number_that_is_too_large_is_told_its_range() {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    let reply = test.post("/v1/github/rerun", &body(&json!({"prNumber": 1_u64 << 60}))).await;
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+    assert_eq!(reply.word("error"), "prNumber must be from 1 to 9007199254740991");
 }
 
 #[tokio::test]

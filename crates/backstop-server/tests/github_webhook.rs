@@ -188,6 +188,20 @@ async fn a_delivery_that_differs_in_one_bit_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_form_is_told_what_to_choose() {
+    let test = TestService::beside(&StandIn::start().await).await;
+    let body = "payload=%7B%22zen%22%3A%22Design+for+failure.%22%7D";
+    for event in ["ping", "workflow_run"] {
+        let mut request = delivery(event, "d-1", body, &sign(SECRET, body));
+        let kind = "application/x-www-form-urlencoded".parse().unwrap();
+        request.headers_mut().insert("content-type", kind);
+        let reply = test.send(request).await;
+        assert_eq!(reply.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{}", reply.text);
+        assert!(reply.word("error").contains("application/json"), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
 async fn without_a_secret_nobody_is_believed() {
     let test = TestService::start().await;
     let reply = test.deliver("ping", "d-1", "{}").await;

@@ -159,10 +159,26 @@ async fn what_is_wrong_is_named(#[case] path: &str, #[case] code: &str, #[case] 
 }
 
 #[tokio::test]
+async fn a_time_that_is_out_of_range_is_told_so() {
+    let test = TestService::start().await;
+    let last = "currentJobAttempts=0&totalPrAttempts=0&lastChangedAt=";
+    let reply = test.ask(&format!("{last}9999-12-31T23:59:59Z")).await;
+    let told = reply.word("error");
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+    assert!(told.contains("out of range") && told.contains("before 9999-12-30"), "{told}");
+    let told = test.ask(&format!("{last}2026-02-30T10:00:00Z")).await.word("error");
+    assert!(told.contains("is not a time of RFC 3339"), "{told}");
+}
+
+#[tokio::test]
 async fn borders_are_taken() {
     let test = TestService::start().await;
     for more in [
         "currentJobAttempts=9007199254740991&totalPrAttempts=0&runId=9007199254740991",
+        &format!(
+            "currentJobAttempts=0&totalPrAttempts=0&previousFailureSignals={}",
+            "%C3%A4".repeat(256)
+        ),
         "currentJobAttempts=007&totalPrAttempts=0&lastChangedAt=0001-01-01T00:00:00z",
         "currentJobAttempts=0&totalPrAttempts=0&firstFailureAt=9999-12-01T23:59:59.999999999-23:59",
     ] {

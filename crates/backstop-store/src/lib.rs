@@ -50,7 +50,7 @@ pub use record::{
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
 pub use reruns::{Delivery, FailureSignal, PullRequest};
-pub use scope::{Activation, PolicyScope};
+pub use scope::{Activation, PolicyScope, is_repository_name};
 pub use sqlite::SqliteStore;
 pub use table::{Cell, Kind, RawRow, TABLES, Table};
 

@@ -26,31 +26,50 @@ impl fmt::Display for PolicyScope {
     }
 }
 
+impl PolicyScope {
+    /// A scope as it is remembered: what was taken once is read, also where it would be refused now.
+    pub(crate) fn remembered(text: &str) -> Option<Self> {
+        if text == "global" {
+            return Some(Self::Global);
+        }
+        if let Some((owner, name)) =
+            text.strip_prefix("repo:").and_then(|rest| rest.split_once('/'))
+        {
+            // Names of repositories are the same in any case.
+            return Some(Self::Repository(owner.to_lowercase(), name.to_lowercase()));
+        }
+        let (key, value) = text.strip_prefix("label:")?.split_once('=')?;
+        (!key.is_empty()).then(|| Self::Label(key.to_owned(), value.to_owned()))
+    }
+}
+
 impl FromStr for PolicyScope {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "global" {
-            return Ok(Self::Global);
+        match Self::remembered(text) {
+            Some(Self::Repository(owner, name))
+                if !is_repository_name(&owner) || !is_repository_name(&name) =>
+            {
+                Err(format!("`{text}` is no scope: there is no such repository on GitHub"))
+            }
+            Some(scope) => Ok(scope),
+            None => Err(format!(
+                "`{text}` is no scope: write `global`, `repo:OWNER/NAME` or `label:KEY=VALUE`"
+            )),
         }
-        let repository = text.strip_prefix("repo:").and_then(|rest| rest.split_once('/'));
-        if let Some((owner, name)) = repository
-            && !owner.is_empty()
-            && !name.is_empty()
-            && !name.contains('/')
-        {
-            // Names of repositories are the same in any case.
-            return Ok(Self::Repository(owner.to_lowercase(), name.to_lowercase()));
-        }
-        let label = text.strip_prefix("label:").and_then(|rest| rest.split_once('='));
-        if let Some((key, value)) = label
-            && !key.is_empty()
-        {
-            return Ok(Self::Label(key.to_owned(), value.to_owned()));
-        }
-        Err(format!("`{text}` is no scope: write `global`, `repo:OWNER/NAME` or `label:KEY=VALUE`"))
     }
 }
+
+/// Whether an owner or a repository can be called so, which also keeps the name harmless in
+/// addresses.
+pub fn is_repository_name(text: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && !matches!(text, "." | "..")
+}
+
+const LONGEST_NAME: usize = 100;
 
 impl Serialize for PolicyScope {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -66,4 +85,45 @@ pub struct Activation {
     pub policy_hash: Option<String>,
     pub by: String,
     pub at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_of_something_that_can_be() {
+        for (text, scope) in [
+            ("global", PolicyScope::Global),
+            ("repo:Acme/App.js", PolicyScope::Repository("acme".to_owned(), "app.js".to_owned())),
+            ("label:team=a=b", PolicyScope::Label("team".to_owned(), "a=b".to_owned())),
+        ] {
+            assert_eq!(text.parse(), Ok(scope));
+        }
+        let long = format!("repo:acme/{}", "x".repeat(101));
+        for text in [
+            "",
+            "Global",
+            "repo:acme",
+            "repo:acme/",
+            "repo:/app",
+            "repo:acme/app/more",
+            "repo:a b/app",
+            "repo:acme/..",
+            "repo:acme/äpp",
+            "repo:acme/app?x",
+            &long,
+            "label:team",
+            "label:=blue",
+        ] {
+            let refused = text.parse::<PolicyScope>().unwrap_err();
+            assert!(refused.contains("is no scope"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_once_is_still_read() {
+        let scope = PolicyScope::Repository("a b".to_owned(), "app".to_owned());
+        assert_eq!(PolicyScope::remembered(&scope.to_string()), Some(scope));
+    }
 }

@@ -62,6 +62,12 @@ async fn the_database_refuses_every_change(intruder: Intruder) {
             assert!(error.contains("append-only"), "{change}: {error}");
         }
     }
+    // A copy of a row anywhere but behind the last one, and several of which only some are there.
+    for numbers in ["0", "-5", "1", "2", "5", "4711", "4), (6", "3), (4", "0), (1"] {
+        let insert = Intruder::insertion(numbers);
+        intruder.run(&insert).await.expect_err(&insert);
+    }
+    assert!(intruder.run(&Intruder::insertion("-5")).await.unwrap_err().contains("append-only"));
     let truncate = intruder.run("TRUNCATE stop_decision_audit").await;
     assert!(truncate.is_err());
     // Where what was decided is counted beside it, the counts are the audit's alone too.
@@ -121,6 +127,10 @@ async fn removed_swapped_and_inserted_rows_are_found(intruder: Intruder) {
         );
         let inserted = intruder.found_after(&insert).await;
         assert_eq!(inserted, Some(Finding::Broken { row: row + 1 }), "{row}");
+    }
+    for number in ["0", "-1", "-4711", "-9223372036854775808", "-1), (0"] {
+        let inserted = intruder.found_after(&Intruder::insertion(number)).await;
+        assert_eq!(inserted, Some(Finding::Inserted { before: 1 }), "{number}");
     }
 }
 
@@ -241,12 +251,23 @@ impl Intruder {
                  DROP TRIGGER stop_decision_audit_is_appended"
             }
             Way::Server(_) => {
-                "DROP TRIGGER stop_decision_audit_is_append_only ON stop_decision_audit"
+                "DROP TRIGGER stop_decision_audit_is_append_only ON stop_decision_audit; \
+                 DROP TRIGGER stop_decision_audit_is_appended ON stop_decision_audit"
             }
         };
         self.run(&format!("{drops}; CREATE TABLE kept AS SELECT * FROM stop_decision_audit"))
             .await
             .unwrap();
+    }
+
+    /// Copies a row to places of its own choice: `4), (5` are two of them.
+    fn insertion(numbers: &str) -> String {
+        let rest = COLUMNS_BESIDE_THE_NUMBER;
+        format!(
+            "INSERT INTO stop_decision_audit (number, {rest}) \
+             SELECT column1, {rest} FROM (VALUES ({numbers})) AS places, stop_decision_audit \
+             WHERE number = 2"
+        )
     }
 
     async fn put_back(&self) {
@@ -343,6 +364,11 @@ fn checkpoint(head: AuditHead) -> Checkpoint {
 const ROWS: u64 = 3;
 
 const PUT_BACK: &str = "DELETE FROM stop_decision_audit; INSERT INTO stop_decision_audit SELECT * FROM kept ORDER BY number";
+
+const COLUMNS_BESIDE_THE_NUMBER: &str = "resource_owner, resource_repo, pr_number, \
+    workflow_run_id, request_id, decision, reason_code, reasons, recommended_next_step, \
+    failure_class, current_job_attempts, total_pr_attempts, lawbook_hash, lawbook_version, \
+    applied_rules, evidence, created_at, run, run_seq, actor, previous_hash, hash";
 
 const TEXTS: &[&str] = &[
     "resource_owner",

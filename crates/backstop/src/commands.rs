@@ -46,6 +46,7 @@ pub fn run(command: Command, given: &Given, terminal: &mut Terminal) -> Result<u
     if let Some(server) = given.server_for(&command)? {
         return remote::run(&command, &server, terminal);
     }
+    given.tell_store_of(&command, terminal)?;
     match command {
         Command::Run(arguments) => run::run(&arguments, terminal),
         Command::Resume(arguments) => resume::run(&arguments, terminal),

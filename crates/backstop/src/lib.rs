@@ -64,14 +64,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Reads the command line, and which of it are flags and which are variables.
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Arguments, Given), clap::Error> {
-    let matches = Arguments::command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(arguments)?;
     let given = Given::of(&matches);
-    let arguments = Arguments::from_arg_matches(&matches)
-        .map_err(|error| error.format(&mut Arguments::command()))?;
+    let arguments =
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
     Ok((arguments, given))
 }
 
 /// The definitions of all commands and flags, for the reference and the man pages.
 pub fn command() -> clap::Command {
-    Arguments::command()
+    remote::shown_where_it_counts(Arguments::command())
 }

@@ -15,7 +15,7 @@ mod refusal;
 mod reporting;
 
 pub use client::Server;
-pub use given::Given;
+pub use given::{Given, shown_where_it_counts};
 pub use reporting::Reporter;
 
 use looking::Listed;

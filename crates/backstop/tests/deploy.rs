@@ -88,6 +88,17 @@ fn the_compose_file_gives_what_it_names() {
 }
 
 #[test]
+fn whoever_ends_it_waits_until_it_has_answered() {
+    let needed = backstop_server::Limits::default().shutdown_time.as_secs();
+    let unit = text("backstop.service");
+    let seconds = line_after(&unit, "TimeoutStopSec=").trim_start_matches("TimeoutStopSec=");
+    assert!(seconds.parse::<u64>().unwrap() > needed);
+    let grace = compose()["services"]["service"]["stop_grace_period"].clone();
+    let grace = humantime::parse_duration(grace.as_str().unwrap()).unwrap();
+    assert!(grace.as_secs() > needed);
+}
+
+#[test]
 fn the_container_reads_secrets_from_files() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");

@@ -127,10 +127,17 @@ fn a_log_that_is_elsewhere_is_said_to_be() {
     assert_eq!(fleet.first.run(["logs", "latest"]).exits(0).stdout, "here\n");
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
-    for more in [&[][..], &["--follow"]] {
-        let asked = fleet.second.run([&["logs", "latest"], more].concat());
-        asked.refused(66, &[&host, "state directory"]);
-    }
+    let asked = |words: &[&str]| {
+        for more in [&[][..], &["--follow"]] {
+            fleet.second.run([&["logs", "latest"], more].concat()).refused(66, words);
+        }
+    };
+    // The same machine: somebody else's, or gone.
+    let own = fleet.second.state_directory().display().to_string();
+    asked(&["not in", &own, "state directory of whoever ran it"]);
+    let moved = format!("UPDATE leases SET holder = replace(holder, '{host}', 'far-away')");
+    fleet.database.query(&moved).expect("the lease is changed");
+    asked(&["on `far-away`", "state directory of whoever ran it"]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use backstop_store::{Home, Location};
+
 mod support;
 
 use support::Test;
@@ -17,6 +19,10 @@ struct Github {
 
 impl Github {
     fn start(attempt: u32, log: &'static str) -> Self {
+        Self::with_run(attempt, "completed", log)
+    }
+
+    fn with_run(attempt: u32, status: &'static str, log: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -24,7 +30,9 @@ impl Github {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let heard = Arc::clone(&heard);
-                thread::spawn(move || converse(&stream, &heard, attempt, log));
+                thread::spawn(move || {
+                    converse(&stream, &heard, |asked| answer(asked, attempt, status, log));
+                });
             }
         });
         Self { address, asked }
@@ -36,7 +44,11 @@ impl Github {
     }
 }
 
-fn converse(stream: &TcpStream, heard: &Mutex<Vec<String>>, attempt: u32, log: &str) {
+fn converse(
+    stream: &TcpStream,
+    heard: &Mutex<Vec<String>>,
+    answer: impl Fn(&str) -> Option<String>,
+) {
     let mut lines = BufReader::new(stream);
     loop {
         let mut first = String::new();
@@ -57,7 +69,7 @@ fn converse(stream: &TcpStream, heard: &Mutex<Vec<String>>, attempt: u32, log: &
         }
         lines.by_ref().take(length).read_to_end(&mut Vec::new()).expect("a body");
         let asked = first.trim().trim_end_matches(" HTTP/1.1").to_owned();
-        let body = answer(&asked, attempt, log);
+        let body = answer(&asked);
         heard.lock().expect("nobody panicked").push(asked);
         let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
         let body = body.unwrap_or_else(|| "{}".to_owned());
@@ -67,10 +79,10 @@ fn converse(stream: &TcpStream, heard: &Mutex<Vec<String>>, attempt: u32, log: &
     }
 }
 
-fn answer(asked: &str, attempt: u32, log: &str) -> Option<String> {
+fn answer(asked: &str, attempt: u32, status: &str, log: &str) -> Option<String> {
     const HEAD: &str = "3484a3fb816e0859fd6e1cea078d76385ff50625";
     let run = format!(
-        r#"{{"id":70,"name":"CI","run_attempt":{attempt},"status":"completed","conclusion":"failure",
+        r#"{{"id":70,"name":"CI","run_attempt":{attempt},"status":"{status}","conclusion":"failure",
             "head_sha":"{HEAD}","pull_requests":[{{"number":7}}],"run_started_at":"2020-01-01T00:00:00Z"}}"#
     );
     let job = format!(
@@ -134,6 +146,43 @@ fn what_was_tried_too_often_is_blocked_with_the_reasons_code() {
     let ended = ended.exits(0);
     assert!(ended.stdout.starts_with("runs again"), "{}", ended.stdout);
     assert_eq!(github.orders().len(), 1);
+}
+
+#[test]
+fn what_only_the_flag_forbids_is_blocked_with_the_reasons_code_too() {
+    let github = Github::start(2, "error: connect ECONNRESET 10.0.0.1:443\n");
+    let test = beside(&github);
+    let once = CALL.into_iter().chain(["--max-attempts", "1"]);
+    let ended = test.run(once.clone()).exits(50).stdout;
+    assert!(ended.starts_with("blocked: ") && ended.contains("as often as it may"), "{ended}");
+    assert!(ended.contains("blocked  MAX_ATTEMPTS"), "{ended}");
+    let whole = test.run(once.chain(["--json"])).exits(50).json();
+    assert_eq!(whole["jobs"][0]["reasonCode"], "MAX_ATTEMPTS");
+    assert_eq!(github.orders(), [""; 0]);
+}
+
+#[test]
+fn a_run_that_goes_on_is_said_to() {
+    let github = Github::with_run(1, "in_progress", "error: connect ECONNRESET 10.0.0.1:443\n");
+    let ended = beside(&github).run(CALL).exits(0).stdout;
+    assert!(ended.starts_with("not yet: the run is still in progress"), "{ended}");
+    assert!(ended.contains("RUN_IN_PROGRESS"), "{ended}");
+    assert_eq!(github.orders(), [""; 0]);
+}
+
+/// A run that has to ask holds at once where nobody could see the question.
+#[test]
+fn a_command_that_has_ended_is_no_service_that_would_show_a_question() {
+    let github = Github::start(1, "error: connect ECONNRESET 10.0.0.1:443\n");
+    let test = beside(&github);
+    test.run(CALL).exits(0);
+    let home = Home::new(test.path().join(".local/state/backstop"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let attends = runtime.expect("a runtime").block_on(async {
+        let store = backstop_store::open(&Location::Embedded(home)).await.expect("a store");
+        store.service_attends().await.expect("it can be read")
+    });
+    assert!(!attends);
 }
 
 #[test]

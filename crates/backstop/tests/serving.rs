@@ -149,6 +149,28 @@ fn at_its_end_it_answers_who_was_let_in_and_had_not_asked_yet() {
 }
 
 #[test]
+fn told_to_end_twice_it_ends_at_once() {
+    let test = Test::new();
+    for (first, second) in [(Signal::TERM, Signal::TERM), (Signal::INT, Signal::INT)] {
+        let serving = Serving::start(&test, &[], &[]);
+        let mut slow = TcpStream::connect(serving.address).expect("a connection");
+        let headers = [JSON, ("content-length", "100")];
+        slow.write_all(request("POST", "/v1/decide", &headers, "{").as_bytes()).expect("sent");
+        wait_for("the request to be begun", || serving.get("/healthz").status == 200);
+        serving.signal(first);
+        let address = serving.address;
+        wait_for("nobody else to be let in", || TcpStream::connect(address).is_err());
+        let begun = Instant::now();
+        serving.signal(second);
+        serving.logs("told to end a second time");
+        assert_eq!(serving.ends(), Some(0));
+        // The body that does not come would have been waited for.
+        let body_time = backstop_server::Limits::default().body_time;
+        assert!(begun.elapsed() < body_time, "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn an_address_that_is_taken_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("its address").to_string();
@@ -257,14 +279,26 @@ fn its_log_tells_who_tried_what_and_no_secret() {
     assert_eq!(ask(&reporter, "POST", &format!("/v1/runs/{run}/stop"), "id-stop", "{}"), 403);
     let raised = r#"{"type":"raised","limit":"max_iterations","value":9,"by":"me"}"#;
     assert_eq!(ask(&reporter, "POST", &format!("/v1/runs/{run}/events"), "id-raise", raised), 403);
-    assert_eq!(ask("bks_wrong-one", "GET", "/v1/runs", "id-wrong", ""), 401);
     assert_eq!(serving.get(&format!("/v1/runs?access_token={admin}")).status, 401);
+    // Secrets of others, wherever somebody has put them by mistake.
+    let leaked = format!("ghp_{}", "Ab3".repeat(12));
+    assert_eq!(ask(&admin, "GET", &format!("/v1/runs/{leaked}"), "id-path", ""), 404);
+    assert_eq!(ask(&admin, "GET", "/nowhere", &leaked, ""), 404);
+    let script = script.replace("./x", &format!("./{leaked}"));
+    assert_eq!(ask(&admin, "POST", "/v1/policies", "id-leak", &script), 403);
+    let question = format!(r#"{{"policy":{script}}}"#);
+    assert_eq!(ask(&admin, "POST", "/v1/decide", "id-inline", &question), 403);
+    let halt = format!(r#"{{"labels":{{"none":"such"}},"by":"{leaked}"}}"#);
+    assert_eq!(ask(&admin, "POST", "/v1/halt", "id-halt", &halt), 201);
+    let release = format!(r#"{{"by":"{leaked}"}}"#);
+    assert_eq!(ask(&admin, "POST", "/v1/release", "id-release", &release), 200);
     assert_eq!(
         serving
             .ask("POST", "/webhooks/github", &[("x-hub-signature-256", "sha256=00")], "{}")
             .status,
         401
     );
+    assert_eq!(ask("bks_wrong-one", "GET", "/v1/runs", "id-wrong", ""), 401);
     let log = serving.logs("id-wrong");
     for words in ["a policy is no data", "./x", "a scope is missing", "an event may not be sent"] {
         assert!(log.contains(words), "{words}: {log}");
@@ -282,7 +316,10 @@ fn its_log_tells_who_tried_what_and_no_secret() {
         assert!(line["fields"]["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
         assert!(line["fields"]["status"].is_number(), "{line}");
     }
-    for secret in [&reporter, &admin, "bks_wrong-one", "hush-hush", "ghs_quiet", "access_token"] {
+    assert!(log.contains("/v1/runs/[redacted]"), "{log}");
+    let secrets =
+        [&reporter, &admin, &leaked, "bks_wrong-one", "hush-hush", "ghs_quiet", "access_token"];
+    for secret in secrets {
         assert!(!log.contains(secret), "{secret} is in the log: {log}");
     }
 }

@@ -38,12 +38,13 @@ pub(crate) async fn list(
     let run = query.one("run")?.map(|text| {
         text.parse().map_err(|error| Problem::invalid("run", format!("`{text}`: {error}")))
     });
+    let (owner, repo) = repository(&mut query)?;
     let filter = AuditFilter {
-        owner: query.text("owner", LONGEST_NAME)?.map(|owner| owner.to_lowercase()),
-        repo: query.text("repo", LONGEST_NAME)?.map(|repo| repo.to_lowercase()),
+        owner,
+        repo,
         pr_number: query.whole("pr_number")?,
         request_id: query.text("request_id", LONGEST_ID)?,
-        decision: query.text("decision", LONGEST_DECISION)?,
+        decision: query.text("decision", LONGEST_DECISION)?.map(|word| word.to_uppercase()),
         reason_code: query.text("reason_code", LONGEST_NAME)?,
         run: run.transpose()?,
         cursor: query.whole("cursor")?,
@@ -56,6 +57,22 @@ pub(crate) async fn list(
     rows.truncate(limit as usize);
     let next_cursor = rows.last().filter(|_| more).map(|last| last.number.to_string());
     Ok(Json(Page { rows, next_cursor }))
+}
+
+/// The owner and the repository that are asked for, `repo` alone or as `OWNER/NAME`. Their names are
+/// the same in any case.
+fn repository(query: &mut Query) -> Result<(Option<String>, Option<String>), Problem> {
+    let mut name =
+        |of: &str| Ok::<_, Problem>(query.text(of, LONGEST_NAME)?.map(|name| name.to_lowercase()));
+    let (owner, repo) = (name("owner")?, name("repo")?);
+    let Some((of, name)) = repo.as_deref().and_then(|repo| repo.split_once('/')) else {
+        return Ok((owner, repo));
+    };
+    if owner.as_deref().is_some_and(|owner| owner != of) || of.is_empty() || name.contains('/') {
+        let why = "`repo` is the name of a repository, or `OWNER/NAME`";
+        return Err(Problem::invalid("repo", why));
+    }
+    Ok((Some(of.to_owned()), Some(name.to_owned())))
 }
 
 pub(crate) async fn fetch(

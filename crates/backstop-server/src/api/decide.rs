@@ -132,7 +132,7 @@ async fn compiled(
             ));
         }
         (Some(text), None) => {
-            let load = || inline(text.get(), caller);
+            let load = || inline(service, text.get(), caller);
             return service.engines.get(text.get(), load).map(Found::Policy);
         }
         (None, Some(hash)) => match service.policies.by_hash(hash).await {
@@ -163,10 +163,11 @@ async fn compiled(
 }
 
 /// A policy that came along with the question. It is data, whoever sends it.
-fn inline(text: &str, caller: &Caller) -> Result<Policy, Problem> {
+fn inline(service: &Service, text: &str, caller: &Caller) -> Result<Policy, Problem> {
     let loaded = load(text.as_bytes(), Syntax::Json)?;
     data_only::check(&loaded).inspect_err(|problem| {
-        tracing::warn!(caller = caller.name(), refused = problem.detail(), "a policy is no data");
+        let refused = service.redactor.text(problem.detail());
+        tracing::warn!(caller = caller.name(), %refused, "a policy is no data");
     })?;
     Ok(loaded)
 }

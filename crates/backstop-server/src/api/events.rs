@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use backstop_core::document::sha256_hex;
 use backstop_core::event::Event;
@@ -309,7 +309,12 @@ fn read(bytes: &[u8]) -> Result<Vec<Event>, Problem> {
 }
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        let why = "there can be one `Idempotency-Key` only";
+        return Err(Problem::invalid("Idempotency-Key", why));
+    }
     let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()));
     let unclear = || {
         Problem::invalid(
@@ -385,9 +390,9 @@ pub(crate) async fn journal(
     let given = query.whole("after")?;
     let limit = query.limit(USUAL, MOST)?;
     query.end()?;
-    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let live = accepts.is_some_and(|accept| accept.contains("text/event-stream"));
-    let last_seen = if live { live::last_seen(&headers)? } else { None };
+    let live = body::is_accepted(&headers, "text/event-stream");
+    // What makes no sense is refused in either form; only a stream is taken up where it ended.
+    let last_seen = live::last_seen(&headers)?.filter(|_| live);
     let after = last_seen.or(given).unwrap_or(0);
     let run = find(&service, &name).await?;
     if live {

@@ -22,7 +22,9 @@ use crate::service::Service;
 /// The number of the last event that a client has seen, which it says when it comes back.
 pub(crate) fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
-    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let text = value.to_str().ok().map(str::trim);
+    let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse().ok());
     let unclear = || Problem::invalid("Last-Event-ID", "`Last-Event-ID` must be a whole number");
     number.map(Some).ok_or_else(unclear)
 }

@@ -227,7 +227,7 @@ pub(crate) async fn halt(
         number: 0,
         labels: halt.labels.without_secrets(&service.redactor),
         why: halt.why.map(|why| service.redactor.text(&why.0).into_owned()),
-        by: actor(&caller, halt.by),
+        by: service.redactor.text(&actor(&caller, halt.by)).into_owned(),
         at: service.now(),
     };
     let order = service.store.halt_order(&order).await?;
@@ -259,7 +259,7 @@ pub(crate) async fn release_all(
     body::OptionalJson(release): body::OptionalJson<ReleaseAll>,
 ) -> Result<Json<ReleasedAll>, Problem> {
     query.end()?;
-    let by = actor(&caller, release.by);
+    let by = service.redactor.text(&actor(&caller, release.by)).into_owned();
     let labels = release.labels.map(|labels| labels.without_secrets(&service.redactor));
     let released = service.store.halt_release(labels.as_ref(), &by, service.now()).await?;
     service.lawbooks.forget();

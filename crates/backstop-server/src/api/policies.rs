@@ -118,21 +118,10 @@ pub(crate) async fn put(
     bytes: Bytes,
 ) -> Result<(StatusCode, Json<Listed>), Problem> {
     query.end()?;
-    let syntax = match body::media_type(&headers) {
-        Some("application/json") => {
-            body::check_depth(&bytes)?;
-            Syntax::Json
-        }
-        Some("application/toml") => Syntax::Toml,
-        Some("application/yaml") => Syntax::Yaml,
-        _ => {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "UNSUPPORTED_TYPE",
-                "a policy is `application/json`, `application/toml` or `application/yaml`",
-            ));
-        }
-    };
+    let syntax = syntax(&headers)?;
+    if syntax == Syntax::Json {
+        body::check_depth(&bytes)?;
+    }
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::unreadable("the body is empty; a policy was expected"));
     }
@@ -146,6 +135,18 @@ pub(crate) async fn put(
     Ok((StatusCode::CREATED, Json(Listed::from(&stored))))
 }
 
+fn syntax(headers: &HeaderMap) -> Result<Syntax, Problem> {
+    let syntaxes = [Syntax::Json, Syntax::Toml, Syntax::Yaml];
+    let named = TYPES.iter().position(|kind| body::is_of_type(headers, kind));
+    named.map(|place| syntaxes[place]).ok_or_else(|| {
+        Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_TYPE",
+            "a policy is `application/json`, `application/toml` or `application/yaml`",
+        )
+    })
+}
+
 /// Reads a policy that came over the network; what is more than data is refused, and that is on
 /// record.
 pub(crate) async fn read(
@@ -156,7 +157,8 @@ pub(crate) async fn read(
 ) -> Result<Policy, Problem> {
     let policy = decide::load(bytes, syntax)?;
     if let Err(problem) = data_only::check(&policy) {
-        tracing::warn!(caller = caller.name(), refused = problem.detail(), "a policy is no data");
+        let refused = service.redactor.text(problem.detail());
+        tracing::warn!(caller = caller.name(), %refused, "a policy is no data");
         let row = refusal(service, caller, &policy, &problem);
         // It is refused whether or not that can be written down.
         if let Err(error) = service.audit.append(row).await {

@@ -19,6 +19,7 @@ use super::failures::{Case, asked, looked_at, remember};
 use tokio::sync::oneshot::error::RecvError;
 
 use crate::access::Caller;
+use crate::body;
 use crate::problem::Problem;
 use crate::rerun::{self, Repository, actor, new_request_id};
 use crate::service::Service;
@@ -143,11 +144,13 @@ impl RerunRequest {
     /// The first field that can't be taken.
     fn repository(&self) -> Result<Repository, RerunError> {
         let invalid = |field, why: &str| Err(RerunError::Invalid { field, why: why.to_owned() });
-        if !(1..=LARGEST).contains(&self.pr_number) {
-            return invalid("prNumber", "must be a whole number above 0");
+        let is_number = |number: &u64| (1..=LARGEST).contains(number);
+        let no_number = || format!("must be from 1 to {LARGEST}");
+        if !is_number(&self.pr_number) {
+            return invalid("prNumber", &no_number());
         }
-        if self.run_id.is_some_and(|run| !(1..=LARGEST).contains(&run)) {
-            return invalid("runId", "must be a whole number above 0");
+        if self.run_id.is_some_and(|run| !is_number(&run)) {
+            return invalid("runId", &no_number());
         }
         if !(1..=5).contains(&self.max_attempts) {
             return invalid("maxAttempts", "must be from 1 to 5");
@@ -176,15 +179,12 @@ pub async fn rerun_route(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
     caller: Option<Extension<Caller>>,
-    body: Bytes,
+    bytes: Bytes,
 ) -> Response {
     let header = rerun::request_id_of(None, &headers).ok().flatten();
     let mut request_id = header.unwrap_or_else(new_request_id);
-    let response = match serde_json::from_slice::<RerunRequest>(&body) {
-        Err(error) => {
-            let why = format!("the body is no request for a re-run: {error}");
-            Problem::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", why).into_response()
-        }
+    let response = match read(&headers, &bytes) {
+        Err(problem) => problem.into_response(),
         Ok(mut request) => {
             let id = request.request_id.get_or_insert_with(|| request_id.clone()).clone();
             let actor = actor(caller.as_deref());
@@ -214,6 +214,14 @@ pub async fn rerun_route(
         response.headers_mut().insert("x-request-id", value);
     }
     response
+}
+
+fn read(headers: &HeaderMap, bytes: &[u8]) -> Result<RerunRequest, Problem> {
+    body::check_json(headers, bytes)?;
+    serde_json::from_slice(bytes).map_err(|error| {
+        let why = format!("the body is no request for a re-run: {error}");
+        Problem::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", why)
+    })
 }
 
 fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError>) -> Response {

@@ -21,6 +21,7 @@ use super::client::Client;
 use super::comment;
 use super::failures::{Case, Failed, asked, looked_at, remember};
 use super::payload::{self, Failure, Told, numbers_of};
+use crate::body;
 use crate::problem::Problem;
 use crate::rerun;
 use crate::service::Service;
@@ -47,15 +48,21 @@ async fn delivered(
         let why = "no deliveries are taken: this service has no secret to check them by".to_owned();
         return Err(refuse(StatusCode::CONFLICT, "NO_WEBHOOK_SECRET", why));
     };
-    let body = axum::body::to_bytes(body, LARGEST_DELIVERY).await.map_err(|_| {
+    let bytes = axum::body::to_bytes(body, LARGEST_DELIVERY).await.map_err(|_| {
         let why =
             format!("the delivery is larger than {} MiB, or broke off", LARGEST_DELIVERY >> 20);
         refuse(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", why)
     })?;
     let signature = headers.get("x-hub-signature-256").map(|value| value.as_bytes());
-    if !signature.is_some_and(|signature| secret.signed(&body, signature)) {
+    if !signature.is_some_and(|signature| secret.signed(&bytes, signature)) {
         let why = "X-Hub-Signature-256 is not the signature of this delivery".to_owned();
         return Err(refuse(StatusCode::UNAUTHORIZED, "INVALID_SIGNATURE", why));
+    }
+    if body::is_of_type(headers, "application/x-www-form-urlencoded") {
+        let why = "the delivery is a form; choose `application/json` as the content type of the \
+                   webhook";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(refuse(status, "UNSUPPORTED_TYPE", why.to_owned()));
     }
     let header = |name: &'static str| {
         let text = headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -69,7 +76,7 @@ async fn delivered(
     if event == "ping" {
         return Ok(answered(StatusCode::OK, json!({ "status": "pong" })));
     }
-    let told = match payload::read(&event, &body) {
+    let told = match payload::read(&event, &bytes) {
         Ok(Ok(told)) => told,
         Ok(Err(why)) => {
             return Ok(answered(StatusCode::ACCEPTED, json!({ "status": "ignored", "why": why })));

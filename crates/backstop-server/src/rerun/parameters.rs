@@ -189,15 +189,19 @@ fn text(name: &str, given: &str) -> Result<String, String> {
 /// A time as RFC 3339 writes it, and no other way.
 fn time(name: &str, given: &str) -> Result<Timestamp, String> {
     let shown: String = given.chars().take(LONGEST_SHOWN).collect();
-    let time = Some(given).filter(|given| is_rfc3339(given)).and_then(|given| given.parse().ok());
-    time.ok_or_else(|| {
-        // A `+` that was not escaped has become a blank.
-        let advice = match given.trim().contains(' ') {
-            true => "write the `+` of an offset as %2B",
-            false => "write it like 2026-05-04T10:00:00Z",
-        };
-        format!("{name} `{shown}` is not a time of RFC 3339; {advice}")
-    })
+    let has_its_shape = is_rfc3339(given);
+    if let Some(time) = Some(given).filter(|_| has_its_shape).and_then(|given| given.parse().ok()) {
+        return Ok(time);
+    }
+    if has_its_shape && given >= END_OF_TIME {
+        return Err(format!("{name} `{shown}` is out of range: it must be before {END_OF_TIME}"));
+    }
+    // A `+` that was not escaped has become a blank.
+    let advice = match given.trim().contains(' ') {
+        true => "write the `+` of an offset as %2B",
+        false => "write it like 2026-05-04T10:00:00Z",
+    };
+    Err(format!("{name} `{shown}` is not a time of RFC 3339; {advice}"))
 }
 
 /// Whether a text has the shape `2026-05-04T10:00:00.5+02:00`. What its numbers mean is for others.
@@ -223,6 +227,8 @@ fn is_rfc3339(text: &str) -> bool {
     fits(start, DATE_AND_TIME) && offsets.iter().any(|offset| fits(rest, offset))
 }
 
+/// From this day on the time can't be told in every zone.
+const END_OF_TIME: &str = "9999-12-30";
 const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
 
 fn failure_signals(given: &str) -> Result<Vec<String>, Box<Problem>> {
@@ -232,9 +238,10 @@ fn failure_signals(given: &str) -> Result<Vec<String>, Box<Problem>> {
     if signals.len() > MOST_SIGNALS {
         return refuse(format!("previousFailureSignals has more than {MOST_SIGNALS} entries"));
     }
-    if signals.iter().any(|signal| signal.len() > LONGEST_TEXT) {
-        let why = format!("an entry of previousFailureSignals is longer than {LONGEST_TEXT} bytes");
-        return refuse(why);
+    if signals.iter().any(|signal| signal.chars().count() > LONGEST_TEXT) {
+        return refuse(format!(
+            "an entry of previousFailureSignals is longer than {LONGEST_TEXT} characters"
+        ));
     }
     if given.contains('\0') {
         return refuse("previousFailureSignals has a NUL character in it".to_owned());

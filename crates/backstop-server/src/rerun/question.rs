@@ -5,7 +5,7 @@ use std::fmt;
 use crate::access::Caller;
 use backstop_core::facts::FailureFacts;
 use backstop_runner::chance;
-use backstop_store::{PolicyScope, PullRequest};
+use backstop_store::{PolicyScope, PullRequest, is_repository_name};
 use serde::{Deserialize, Serialize};
 
 /// A question about a pull request.
@@ -45,14 +45,9 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// None if one of the two can't be a name, which also keeps them harmless in addresses.
+    /// None if one of the two can't be a name.
     pub fn new(owner: &str, name: &str) -> Option<Self> {
-        let is_name = |text: &str| {
-            (1..=LONGEST_NAME).contains(&text.len())
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-                && !matches!(text, "." | "..")
-        };
-        (is_name(owner) && is_name(name))
+        (is_repository_name(owner) && is_repository_name(name))
             .then(|| Self { owner: owner.to_owned(), name: name.to_owned() })
     }
 
@@ -79,5 +74,3 @@ pub(crate) fn actor(caller: Option<&Caller>) -> String {
 pub fn new_request_id() -> String {
     format!("req-{}", chance::run_id())
 }
-
-const LONGEST_NAME: usize = 100;

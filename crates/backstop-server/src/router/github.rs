@@ -41,7 +41,7 @@ fn stop_decision() -> Route {
         "previousFailureSignals",
         "What earlier failures looked like, with commas between; those that are remembered count \
          if this is left out.",
-        json!({ "type": "string", "maxLength": 8_192 }),
+        json!({ "type": "string", "maxLength": 8_192, "pattern": SIGNALS }),
     )
     .query("requestId", "What the request is called in the answer and in the audit.", header_text())
     .answers::<schemas::RerunAnswer>(
@@ -95,13 +95,13 @@ fn difference() -> Route {
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Rerun {
-    #[schemars(length(min = 1, max = 39))]
+    #[schemars(length(min = 1, max = 39), regex(pattern = NAME))]
     owner: String,
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = 100), regex(pattern = NAME))]
     repo: String,
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = LARGEST))]
     pr_number: u64,
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = LARGEST))]
     run_id: Option<u64>,
     #[schemars(extend("enum" = ["FAILED_ONLY", "ALL_JOBS"]))]
     mode: String,
@@ -112,7 +112,7 @@ struct Rerun {
 }
 
 fn name(longest: u32) -> Json {
-    json!({ "type": "string", "minLength": 1, "maxLength": longest, "pattern": "^[A-Za-z0-9._-]+$" })
+    json!({ "type": "string", "minLength": 1, "maxLength": longest, "pattern": NAME })
 }
 
 fn header_text() -> Json {
@@ -120,3 +120,7 @@ fn header_text() -> Json {
 }
 
 const LARGEST: u64 = (1 << 53) - 1;
+/// A name on GitHub.
+const NAME: &str = "^[A-Za-z0-9._-]+$";
+/// Up to 256 entries of up to 256 characters.
+const SIGNALS: &str = "^[^,\\u0000]{0,256}(,[^,\\u0000]{0,256}){0,255}$";

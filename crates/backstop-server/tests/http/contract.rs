@@ -21,12 +21,25 @@ fn the_document_is_whole() {
         let id = operation["operationId"].as_str().unwrap().to_owned();
         assert!(operations.insert(id), "{route:?} is called like another");
         assert!(!operation["summary"].as_str().unwrap().is_empty(), "{route:?}");
+        assert!(operation["responses"]["431"].is_object(), "{route:?}");
         for name in route.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
             let parameters = operation["parameters"].as_array().unwrap();
             let is_it = |one: &Json| one["name"] == name && one["in"] == "path";
             assert!(parameters.iter().any(is_it), "{route:?}: {name}");
         }
     }
+    let rerun = &document["components"]["schemas"]["Rerun"]["properties"];
+    let question = &document["paths"]["/api/github/prs/{prNumber}/checks/stop-decision"]["get"];
+    let parameter = |name: &str| {
+        let mut all = question["parameters"].as_array().unwrap().iter();
+        &all.find(|one| one["name"] == name).unwrap()["schema"]
+    };
+    for name in ["owner", "repo"] {
+        assert_eq!(rerun[name], *parameter(name), "{name}");
+    }
+    assert_eq!(rerun["prNumber"]["maximum"], 9_007_199_254_740_991_u64);
+    let signals = parameter("previousFailureSignals")["pattern"].as_str().unwrap();
+    assert!(signals.contains("{0,256}"), "{signals}");
     // Every reference leads somewhere.
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"").skip(1) {

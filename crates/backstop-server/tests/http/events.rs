@@ -93,6 +93,15 @@ fn the_same_report_again_gets_the_same_answer_and_adds_nothing() {
     assert_eq!(journal(&server, &run).len(), length);
     assert_eq!(send("k3", &failed("d")).status, 422);
     assert_eq!(send(&"x".repeat(256), &failed("d")).status, 400);
+    // Of two keys nobody can tell which is meant.
+    let headers = [
+        ("content-type", "application/json"),
+        ("idempotency-key", "k4"),
+        ("idempotency-key", "k5"),
+    ];
+    let answer = server.ask("POST", &path, &headers, &failed("e").to_string());
+    assert_eq!((answer.status, answer.code().as_str()), (400, "INVALID_INPUT"));
+    assert_eq!(journal(&server, &run).len(), length);
 }
 
 /// Reads numbers of events from a stream until one is reached.
@@ -168,6 +177,33 @@ fn a_journal_is_read_page_by_page() {
     assert_eq!(seen, (1..=10).collect::<Vec<_>>());
     for query in ["limit=0", "limit=5001", "after=-1", "after=x", "more=1", "limit=1&limit=2"] {
         assert_eq!(server.get(&format!("{path}?{query}")).status, 400, "{query}");
+    }
+    for last in ["x", "-1", "+1", "1.5"] {
+        let answer = server.ask("GET", &path, &[("last-event-id", last)], "");
+        assert_eq!(answer.status, 400, "{last}");
+    }
+    let page = server.ask("GET", &path, &[("last-event-id", "4")], "").json();
+    assert_eq!(page["events"][0]["seq"], 1, "only a stream is taken up where it ended");
+}
+
+#[test]
+fn a_stream_is_for_who_takes_one() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    for (accept, kind) in [
+        ("text/event-stream", "text/event-stream"),
+        ("Text/Event-Stream; q=0.5, */*", "text/event-stream"),
+        ("application/json;q=0.1,text/event-stream", "text/event-stream"),
+        ("text/event-stream;q=0", "application/json"),
+        ("text/event-stream; Q=0.000, */*", "application/json"),
+        ("text/event-streams", "application/json"),
+        ("*/*", "application/json"),
+    ] {
+        let mut stream = connect(server.address);
+        let path = format!("/v1/runs/{run}/events");
+        stream.write_all(request("GET", &path, &[("accept", accept)], "").as_bytes()).unwrap();
+        let head = read_head(&mut stream).unwrap().to_lowercase();
+        assert!(head.contains(&format!("content-type: {kind}")), "{accept}: {head}");
     }
 }
 

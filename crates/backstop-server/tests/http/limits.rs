@@ -61,6 +61,14 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     assert_eq!(read_answer(&mut stream).unwrap().status, 408);
 }
 
+/// Who was let in gets an answer, also at the end of the service.
+#[test]
+fn at_the_end_there_is_time_for_every_request_that_was_let_in() {
+    let limits = backstop_server::Limits::default();
+    let longest = limits.header_time + limits.body_time + limits.request_time;
+    assert!(limits.shutdown_time >= longest, "{limits:?}");
+}
+
 #[test]
 fn a_head_that_does_not_come_is_not_waited_for() {
     let server = with_limits(|limits| limits.header_time = Duration::from_millis(100));

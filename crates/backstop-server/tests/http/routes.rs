@@ -188,7 +188,7 @@ fn policies_are_stored_and_put_in_force() {
     let hash = one.json()["hash"].as_str().unwrap().to_owned();
     let same = put("application/json", r#"{"limits":{"iterations":7}}"#);
     assert_eq!(same.json()["hash"], hash.as_str());
-    assert_eq!(put("application/yaml; charset=utf-8", "limits: {iterations: 8}").status, 201);
+    assert_eq!(put("Application/YAML; charset=utf-8", "limits: {iterations: 8}").status, 201);
     let refused =
         put("application/toml", "[verify]\ncommand = \"rm -rf /\"\n[notify]\ncommand = [\"x\"]\n");
     assert_eq!((refused.status, refused.code().as_str()), (403, "NOT_DATA_ONLY"));
@@ -210,7 +210,9 @@ fn policies_are_stored_and_put_in_force() {
     };
     assert_eq!(active("global", &hash).status, 200);
     assert_eq!(active("repo:Me%2FApp", &hash).json()["scope"], "repo:me/app");
-    assert_eq!(active("galaxy", &hash).status, 400);
+    for nowhere in ["galaxy", "repo:a%20b%2Fapp", "repo:me%2F..", "repo:me%2Fapp%2Fmore"] {
+        assert_eq!(active(nowhere, &hash).status, 400, "{nowhere}");
+    }
     assert_eq!(active("global", &format!("sha256:{}", "0".repeat(64))).status, 404);
     // It counts at once, for questions and for new runs.
     let decided = server.post("/v1/decide", r#"{"facts":{"iterations":7}}"#).json();
@@ -282,7 +284,10 @@ fn the_audit_is_read_and_counted() {
     assert_eq!(numbers("limit=2"), (vec![5, 4], json!("4")));
     assert_eq!(numbers("limit=2&cursor=4"), (vec![3, 2], json!("2")));
     assert_eq!(numbers("order=oldest&cursor=3").0, [4, 5]);
-    assert_eq!(numbers("owner=ME&repo=App&pr_number=2").0, [2]);
+    for repository in ["owner=ME&repo=App", "repo=Me/App", "owner=me&repo=me%2Fapp"] {
+        assert_eq!(numbers(&format!("{repository}&pr_number=2")).0, [2], "{repository}");
+    }
+    assert_eq!(numbers("decision=hold").0.len(), 5);
     assert_eq!(numbers(&format!("run={run}")).0, [5, 4]);
     assert!(numbers("decision=KILL").0.is_empty());
     assert_eq!(server.get("/v1/audit/3").json()["request_id"], "r3");
@@ -304,6 +309,9 @@ fn the_audit_is_read_and_counted() {
             ("/v1/audit?order=up", "", 400),
             ("/v1/audit?run=x", "", 400),
             ("/v1/audit?pr_number=-1", "", 400),
+            ("/v1/audit?owner=you&repo=me/app", "", 400),
+            ("/v1/audit?repo=me/app/more", "", 400),
+            ("/v1/audit?repo=/app", "", 400),
             ("/v1/audit?cursor=18446744073709551615", "", 400),
             ("/v1/analytics?x=1", "", 400),
         ],
@@ -371,6 +379,7 @@ fn what_the_document_allows_is_taken_and_nothing_more() {
         &[
             ("/v1/runs", &labelled(500), 201),
             ("/v1/runs", &labelled(501), 400),
+            ("/v1/runs", r#"{"labels":{"k=k":"v"}}"#, 400),
             ("/v1/policies", "", 400),
             ("/v1/policies", " \n", 400),
             ("/v1/policies", "{}", 201),
@@ -417,7 +426,9 @@ fn secrets_are_not_written_down() {
     let secret = format!("ghp_{}", "Ab3".repeat(12));
     let run = json!({ "labels": { "key": secret }, "command": ["deploy", "--api-key", "abc"] });
     let run = begin(&server, &run);
-    let halt = json!({ "labels": { "key": secret }, "why": format!("it leaked {secret}") });
+    let halt = json!({
+        "labels": { "key": secret }, "why": format!("it leaked {secret}"), "by": secret,
+    });
     assert_eq!(server.post("/v1/halt", &halt.to_string()).json()["runs"], json!([run]));
     let path = format!(
         "/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop&currentJobAttempts=0\

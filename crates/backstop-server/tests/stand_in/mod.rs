@@ -73,7 +73,7 @@ impl TestService {
         let home = Home::new(folder.path());
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home).await.unwrap());
         let options = ServeOptions { github, ..ServeOptions::default() };
-        let service = Service::start_with(wrap(Arc::clone(&store)), home, &options);
+        let service = Service::start(wrap(Arc::clone(&store)), home, &options);
         let router = Router::new()
             .route(
                 "/api/github/prs/{prNumber}/checks/stop-decision",
@@ -108,7 +108,8 @@ impl TestService {
     }
 
     pub async fn post(&self, path: &str, body: &str) -> Reply {
-        self.send(Request::post(path).body(Body::from(body.to_owned())).unwrap()).await
+        let request = Request::post(path).header("content-type", "application/json");
+        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
     }
 
     pub async fn put_in_force(&self, scope: &str, document: &str, syntax: Syntax) -> Policy {

@@ -30,6 +30,8 @@ pub enum Finding {
     Broken { row: u64 },
     /// A number is left out.
     Missing { row: u64 },
+    /// There is a row before the first one, where no decision can have been written.
+    Inserted { before: u64 },
     /// The row can't be read at all.
     Unreadable { row: u64, why: String },
     /// The chain is shorter than it was.
@@ -48,6 +50,7 @@ impl Finding {
                  removed or inserted"
             ),
             Self::Missing { row } => format!("row {row} was removed"),
+            Self::Inserted { before } => format!("a row was inserted before row {before}"),
             Self::Unreadable { row, why } => format!("row {row} was changed: {why}"),
             Self::CutOff { rows, expected } => {
                 format!("the end was cut off: {rows} rows are left of at least {expected}")
@@ -67,22 +70,14 @@ impl Finding {
 pub async fn verify(
     store: &dyn Store,
     checkpoint: Option<&Checkpoint>,
-    mut progress: impl FnMut(u64),
+    progress: impl FnMut(u64),
 ) -> Result<Verified, StoreError> {
     let mut chain = Chain { last: AuditHead { number: 0, hash: ORIGIN }, seen: None };
     let expected = checkpoint.map(|checkpoint| checkpoint.head);
-    let mut finding = loop {
-        let rows = match page(store, chain.last.number, PAGE).await {
-            Err(StoreError::Damaged(_)) => {
-                break singly(store, &mut chain, expected).await?;
-            }
-            rows => rows?,
-        };
-        let finding = rows.iter().find_map(|row| chain.follow(row, expected));
-        progress(chain.last.number);
-        if finding.is_some() || rows.len() < PAGE as usize {
-            break finding;
-        }
+    let mut finding = if is_begun_before(store, FIRST).await? {
+        Some(Finding::Inserted { before: FIRST })
+    } else {
+        followed(store, &mut chain, expected, progress).await?
     };
     let rows = chain.last.number;
     if finding.is_none()
@@ -100,6 +95,28 @@ pub async fn verify(
     }
     let vouched = expected.filter(|_| finding.is_none()).map_or(0, |head| head.number);
     Ok(Verified { rows, head: Some(chain.last).filter(|head| head.number > 0), finding, vouched })
+}
+
+/// Reads on from where the chain is to its end, or to the first thing that is wrong.
+async fn followed(
+    store: &dyn Store,
+    chain: &mut Chain,
+    expected: Option<AuditHead>,
+    mut progress: impl FnMut(u64),
+) -> Result<Option<Finding>, StoreError> {
+    loop {
+        let rows = match page(store, chain.last.number, PAGE).await {
+            Err(StoreError::Damaged(_)) => {
+                return singly(store, chain, expected).await;
+            }
+            rows => rows?,
+        };
+        let finding = rows.iter().find_map(|row| chain.follow(row, expected));
+        progress(chain.last.number);
+        if finding.is_some() || rows.len() < PAGE as usize {
+            return Ok(finding);
+        }
+    }
 }
 
 /// Row by row, to name the one that can't be read.
@@ -123,6 +140,20 @@ async fn singly(
                 }
             },
         }
+    }
+}
+
+/// Whether there is a row with a smaller number, readable or not.
+async fn is_begun_before(store: &dyn Store, number: u64) -> Result<bool, StoreError> {
+    let before = AuditFilter {
+        cursor: Some(number),
+        newest_first: true,
+        limit: 1,
+        ..AuditFilter::default()
+    };
+    match store.audit_list(&before).await {
+        Err(StoreError::Damaged(_)) => Ok(true),
+        rows => Ok(!rows?.is_empty()),
     }
 }
 
@@ -157,4 +188,6 @@ impl Chain {
     }
 }
 
+/// The number that every chain begins with.
+const FIRST: u64 = 1;
 const PAGE: u32 = 4_096;

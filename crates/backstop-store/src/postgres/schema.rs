@@ -102,6 +102,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_services.sql"),
     include_str!("../../migrations/postgres/0003_unfinished.sql"),
+    include_str!("../../migrations/postgres/0004_audit_order.sql"),
 ];
 
 const NEEDED_SERVER: i64 = 140_000;

@@ -1,23 +1,26 @@
 //! Rows of what a service for many machines keeps.
 
 use super::audit::hash;
-use super::{
-    Cells, FromRow, Unreadable, count, json, optional, optional_time, owned, parsed, time,
-};
+use super::{Cells, FromRow, Unreadable, count, json, optional, optional_time, owned, time};
 use crate::access::{Scope, TokenRecord};
 use crate::halting::HaltOrder;
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
-use crate::scope::Activation;
+use crate::scope::{Activation, PolicyScope};
 
 impl FromRow for Activation {
     fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
         Ok(Self {
-            scope: parsed(row, "scope")?,
+            scope: remembered_scope(row, "scope")?,
             policy_hash: optional(row, "policy_hash")?,
             by: owned(row, "by")?,
             at: time(row, "at")?,
         })
     }
+}
+
+fn remembered_scope(row: &impl Cells, column: &str) -> Result<PolicyScope, Unreadable> {
+    let text = row.text(column)?;
+    PolicyScope::remembered(text).ok_or_else(|| Unreadable::of_content(column, &text))
 }
 
 impl FromRow for HaltOrder {

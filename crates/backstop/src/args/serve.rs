@@ -117,8 +117,8 @@ pub struct RerunArguments {
 }
 
 pub const SERVE_EXAMPLES: &str = "\
-Answers decisions over HTTP until it is stopped by SIGTERM or Ctrl-C. What GitHub knows it by comes from
-the environment: BACKSTOP_GITHUB_TOKEN, and BACKSTOP_GITHUB_SECRET for the signatures of webhooks.
+Answers decisions over HTTP until it is stopped by SIGTERM or Ctrl-C: it answers what it has begun, and
+ends at once if it is told a second time. What GitHub knows it by comes from the environment: BACKSTOP_GITHUB_TOKEN, and BACKSTOP_GITHUB_SECRET for the signatures of webhooks.
 
 Examples:
   backstop serve
@@ -142,8 +142,9 @@ Examples:
   backstop github rerun --repo octo-org/hello --pr 9";
 
 const RERUN_EXAMPLES: &str = "\
-Needs a token in BACKSTOP_GITHUB_TOKEN or GITHUB_TOKEN that may run workflows. Exits 0 if jobs run again
-or nothing failed, else with the reason's code; the decision is in the audit either way.
+Needs a token in BACKSTOP_GITHUB_TOKEN or GITHUB_TOKEN that may run workflows. Exits 0 if jobs run again,
+nothing failed or the run is still in progress, else with the reason's code (50 if all that failed has had
+its attempts); the decision is in the audit either way.
 
 Examples:
   backstop github rerun --repo octo-org/hello --pr 9

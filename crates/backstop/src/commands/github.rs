@@ -32,13 +32,13 @@ pub fn run(command: &GithubCommand, terminal: &mut Terminal) -> Result<u8, Error
     })?;
     let request = request(arguments);
     let answer = opened.wait(async {
-        let service = Service::start(Arc::clone(&opened.store), opened.home.clone());
+        let service = Service::for_a_command(Arc::clone(&opened.store), opened.home.clone());
         rerun(&service, &client, &request, &caller()).await
     })?;
     if arguments.json {
         writeln!(terminal.out, "{:#}", serde_json::json!(answer))?;
     } else {
-        write!(terminal.out, "{}", in_words(&answer))?;
+        write!(terminal.out, "{}", in_words(&answer, request.max_attempts))?;
     }
     Ok(code(&answer))
 }
@@ -70,31 +70,54 @@ fn request(arguments: &RerunArguments) -> RerunRequest {
     }
 }
 
-fn in_words(answer: &GuardedAnswer) -> String {
-    let outcome = match answer.outcome {
-        Outcome::Blocked => "blocked",
-        Outcome::RerunTriggered => "runs again",
-        Outcome::Noop => "nothing to do",
+fn in_words(answer: &GuardedAnswer, most: u64) -> String {
+    let (outcome, why) = match answer.outcome {
+        Outcome::Blocked => ("blocked", harmless(&answer.answer.reasons.join(" "))),
+        Outcome::RerunTriggered => ("runs again", harmless(&answer.answer.reasons.join(" "))),
+        Outcome::Noop if has(answer, TRIED_TOO_OFTEN) => {
+            ("blocked", format!("what failed has been run again as often as it may be ({most})"))
+        }
+        Outcome::Noop if has(answer, "RUN_IN_PROGRESS") => {
+            ("not yet", "the run is still in progress; ask again when it has ended".to_owned())
+        }
+        Outcome::Noop if has(answer, "ALREADY_RERUN") => {
+            ("nothing to do", "what failed was told to run again before".to_owned())
+        }
+        Outcome::Noop => ("nothing to do", "no job has failed".to_owned()),
     };
-    let mut text = hanging(&format!("{outcome}: "), &harmless(&answer.answer.reasons.join(" ")));
+    let mut text = hanging(&format!("{outcome}: "), &why);
     for job in &answer.jobs {
-        text.push_str(&format!(
-            "  {}  {}  {}\n",
+        let action = job.action.to_lowercase();
+        let line = format!(
+            "  {}  {}  {}  {}",
             columns(&harmless(&job.job_name), 30),
             columns(&harmless(job.prior_conclusion.as_deref().unwrap_or("–")), 12),
-            job.action.to_lowercase()
-        ));
+            columns(&action, 7),
+            job.reason_code.unwrap_or_default()
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text
 }
 
-/// A block exits like the stop that it is.
+/// A block exits like the stop that it is, also where the decision would go on and only the jobs
+/// have had their attempts.
 fn code(answer: &GuardedAnswer) -> u8 {
-    if answer.outcome != Outcome::Blocked {
-        return exit_code::OK;
-    }
-    reason_of(answer.answer.reason_code.unwrap_or_default()).reason().exit_code
+    let reason = match answer.outcome {
+        Outcome::Blocked => answer.answer.reason_code.unwrap_or_default(),
+        Outcome::Noop if has(answer, TRIED_TOO_OFTEN) => TRIED_TOO_OFTEN,
+        Outcome::Noop | Outcome::RerunTriggered => return exit_code::OK,
+    };
+    reason_of(reason).reason().exit_code
 }
+
+/// Whether a job was passed over for this.
+fn has(answer: &GuardedAnswer, reason: &str) -> bool {
+    answer.jobs.iter().any(|job| job.reason_code == Some(reason))
+}
+
+const TRIED_TOO_OFTEN: &str = "MAX_ATTEMPTS";
 
 impl From<RerunError> for Error {
     fn from(error: RerunError) -> Self {

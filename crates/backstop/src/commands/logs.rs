@@ -10,6 +10,7 @@ use backstop_runner::capture::harmless::Harmless;
 use backstop_runner::capture::log::{Followed, LogReader};
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery::is_interrupted;
+use backstop_runner::tree::identity;
 use backstop_store::{Run, Store};
 
 use crate::args::LogsArguments;
@@ -31,10 +32,10 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
     let reader = LogReader::new(opened.home.run(run.id).output());
     let iterations = iterations(&reader)?;
     if iterations.is_empty()
-        && let Some(host) = elsewhere(&opened, &run)?
+        && let Some(place) = elsewhere(&opened, &run)?
     {
         return Err(Error::Missing(format!(
-            "the log of run {} is on `{host}`, in the state directory of whoever ran it\n\n\
+            "the log of run {} is {place}\n\n\
              hint: `backstop show {} --events` tells what happened from anywhere",
             run.id, run.id
         )));
@@ -77,13 +78,23 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
     Ok(exit_code::OK)
 }
 
-/// The machine that a run's files are on, if they are not here.
+/// Where a run's files are, if they are not here.
 fn elsewhere(opened: &Opened, run: &Run) -> Result<Option<String>, Error> {
     if !run.supervised || run.pruned || opened.home.run(run.id).path().exists() {
         return Ok(None);
     }
     let lease = opened.wait(opened.store.lease_fetch(run.id))?;
-    Ok(lease.map(|lease| lease.holder.host))
+    Ok(lease.map(|lease| {
+        let theirs = "in the state directory of whoever ran it";
+        match lease.holder.host {
+            // Whether it was ever here can't be told.
+            host if host == identity::host() => {
+                let here = opened.home.root().display();
+                format!("not in `{here}`: it was removed, or is {theirs}")
+            }
+            host => format!("on `{host}`, {theirs}"),
+        }
+    }))
 }
 
 /// The iterations that have printed something; none where there is no log.

@@ -13,6 +13,7 @@ use crate::exit_code;
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
+#[expect(clippy::exit, reason = "the end of the runtime would wait for what its threads are at")]
 pub fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     log_to_standard_error(arguments.log);
     let opened = Opened::with_threads(&arguments.store)?;
@@ -30,8 +31,15 @@ pub fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<u8, Er
             _ = end.recv() => {}
             _ = interrupt.recv() => {}
         }
-        running.shutdown().await;
-        Ok(exit_code::OK)
+        // Whoever says it a second time does not want to wait for what was begun.
+        tokio::select! {
+            () = running.shutdown() => return Ok(exit_code::OK),
+            _ = end.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::warn!("told to end a second time: what was begun is cut off");
+        terminal.out.flush()?;
+        std::process::exit(exit_code::OK.into())
     })
 }
 

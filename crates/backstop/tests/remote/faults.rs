@@ -175,6 +175,53 @@ fn what_works_here_only_refuses_the_flag_and_not_the_variable() {
 }
 
 #[test]
+fn what_works_here_only_says_of_which_store_it_tells() {
+    let test = Loop::new().variable("BACKSTOP_SERVER", "http://127.0.0.1:1");
+    let own = test.state_directory().display().to_string();
+    for command in [
+        &["audit", "verify"][..],
+        &["token", "ls"],
+        &["policy", "history"],
+        &["prune", "--dry-run"],
+    ] {
+        let ended = test.run(command).exits(0);
+        assert!(ended.stderr.contains(&own), "{command:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("BACKSTOP_SERVER"), "{command:?}: {}", ended.stderr);
+        let named = test.run([command, &["--store", &own]].concat()).exits(0);
+        assert!(!named.stderr.contains("BACKSTOP_SERVER"), "{command:?}: {}", named.stderr);
+    }
+    // Who may ask, and what is in force, is not changed where nobody asks.
+    let create = ["token", "create", "--scope", "read"];
+    let activate = ["policy", "activate", "preset:default"];
+    for command in [&create[..], &activate, &["token", "revoke", "4f1c22"]] {
+        test.run(command).refused(64, &["BACKSTOP_SERVER", &own, "--store"]);
+    }
+    assert_eq!(test.run(["token", "ls", "--json"]).exits(0).stdout, "");
+    test.run([&activate[..], &["--store", &own]].concat()).exits(0);
+    let named = test.variable("BACKSTOP_STORE", &own).run(create).exits(0);
+    assert!(named.stderr.contains(&own), "{}", named.stderr);
+}
+
+#[test]
+fn the_flag_is_in_the_help_of_those_who_take_it() {
+    let test = Loop::new();
+    for (command, takes) in [
+        (&["ls"][..], true),
+        (&["audit", "show"], true),
+        (&["check"], true),
+        (&["audit", "verify"], false),
+        (&["token"], false),
+        (&["token", "create"], false),
+        (&["policy", "activate"], false),
+        (&["run"], false),
+    ] {
+        let help = test.run([command, &["--help"]].concat()).exits(0).stdout;
+        assert_eq!(help.contains("BACKSTOP_SERVER]"), takes, "{command:?}: {help}");
+        assert_eq!(help.contains("--server <URL>"), takes, "{command:?}: {help}");
+    }
+}
+
+#[test]
 fn a_store_and_a_server_are_two_places() {
     let test = Elsewhere::new(Loop::new());
     test.begun(&[]);

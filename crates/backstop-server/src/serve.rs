@@ -1,6 +1,7 @@
 //! The listener: takes connections, answers their requests, and ends without dropping one.
 
 use std::convert::Infallible;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,6 @@ use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode,
 use axum::response::IntoResponse as _;
 use backstop_core::redact::Redactor;
 use backstop_runner::clock::wall_time;
-use backstop_runner::secrets;
 use backstop_store::{Home, Store, StoreError};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -265,35 +265,47 @@ async fn answer(
         .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some((method, uri)) = uri {
-        log(&request_id, &method, uri.path(), response.status(), started.elapsed());
+        let (id, status, took) = (&request_id, response.status(), started.elapsed());
+        let answered = Answered { id, method: &method, path: uri.path(), status, took };
+        answered.log(&app.service.redactor);
     }
     Ok(response)
 }
 
-/// A line about a request. Those that went well are many, and the metrics count them: they are told
-/// only to who asks for every detail. Names that a client gives may be secrets by mistake; they are
-/// looked through only where a line is written.
-fn log(id: &HeaderValue, method: &Method, path: &str, status: StatusCode, took: Duration) {
-    static REDACTOR: LazyLock<Redactor> = LazyLock::new(secrets::of_environment);
-    let id = id.to_str().unwrap_or_default();
-    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    let status = status.as_u16();
-    macro_rules! line {
-        ($level:ident) => {
-            tracing::$level!(
-                request_id = %REDACTOR.text(id),
-                %method,
-                path = %REDACTOR.text(path),
-                status,
-                micros,
-                "answered"
-            )
-        };
-    }
-    match status {
-        500.. => line!(warn),
-        400.. => line!(info),
-        _ => line!(debug),
+/// A request that was answered, for the log.
+struct Answered<'a> {
+    id: &'a HeaderValue,
+    method: &'a Method,
+    path: &'a str,
+    status: StatusCode,
+    took: Duration,
+}
+
+impl Answered<'_> {
+    /// A line about it. Those that went well are many, and the metrics count them: they are told
+    /// only to who asks for every detail. Names that a client gives may be secrets by mistake; they
+    /// are looked through only where a line is written.
+    fn log(&self, redactor: &Redactor) {
+        let id = self.id.to_str().unwrap_or_default();
+        let micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
+        let (method, status) = (self.method, self.status.as_u16());
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    request_id = %redactor.text(id),
+                    %method,
+                    path = %redactor.text(self.path),
+                    status,
+                    micros,
+                    "answered"
+                )
+            };
+        }
+        match status {
+            500.. => line!(warn),
+            400.. => line!(info),
+            _ => line!(debug),
+        }
     }
 }
 
@@ -343,17 +355,12 @@ fn is_harmless(text: &[u8]) -> bool {
     (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }
 
-/// Unique enough to find one line in the logs of many machines: the time, and a number that
-/// begins by chance.
+/// Unique enough to find one line in the logs of many machines: a number by chance for as long as
+/// this runs, and one that counts.
 fn new_request_id() -> HeaderValue {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    static START: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    let start = *START.get_or_init(|| {
-        use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-        RandomState::new().build_hasher().finish()
-    });
-    let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-    let text = format!("req-{:x}-{number:x}", wall_time().as_nanos());
+    static HERE: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let text = format!("req-{:016x}-{}", *HERE, NEXT.fetch_add(1, Ordering::Relaxed));
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("req-0"))
 }
 

@@ -249,9 +249,9 @@ fn a_run_that_said_nothing_has_no_logs() {
     let test = Test::new();
     let planted = planted(&test, STALLED, 3, Halt::Whole);
     let run = STALLED.parse().unwrap();
-    // Whoever runs it keeps a folder for it; who has none is on another machine.
-    let elsewhere = test.run(["logs"]).exits(66);
-    assert!(elsewhere.stderr.contains("is on `"), "{}", elsewhere.stderr);
+    // Whoever runs it keeps a folder for it.
+    let gone = test.run(["logs"]).exits(66);
+    assert!(gone.stderr.contains("it was removed"), "{}", gone.stderr);
     std::fs::create_dir_all(planted.home.run(run).path()).unwrap();
     let ended = test.run(["logs"]).exits(0);
     assert!(

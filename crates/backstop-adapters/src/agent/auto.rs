@@ -79,7 +79,7 @@ impl Auto {
         }
     }
 
-    /// It is this agent: what was held back is its.
+    /// It is this agent: what was held back is its. People have seen that as it came.
     fn settle(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
         let found = self.found.insert(Found::new(agent));
         if agent.tells_totals()
@@ -87,11 +87,16 @@ impl Auto {
         {
             found.adapter.go_on_from(totals);
         }
+        let mut unseen = |heard: Heard<'_>| {
+            if !matches!(heard, Heard::Shown(_)) {
+                listener.hear(heard);
+            }
+        };
         for held in std::mem::take(&mut self.held) {
             match &held {
-                Held::Json(bytes) => found.record(Record::Json(bytes), moment, listener),
-                Held::Text(text) => found.record(Record::Text(text), moment, listener),
-                Held::ErrorLine(line) => found.adapter.error_line(line, moment, listener),
+                Held::Json(bytes) => found.record(Record::Json(bytes), moment, &mut unseen),
+                Held::Text(text) => found.record(Record::Text(text), moment, &mut unseen),
+                Held::ErrorLine(line) => found.adapter.error_line(line, moment, &mut unseen),
             }
         }
     }

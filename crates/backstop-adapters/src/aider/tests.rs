@@ -160,7 +160,7 @@ fn a_file_with_blocks_of_code_in_it_hides_no_report() {
     let told = aider(screen);
     let count = |what: &str| told.iter().filter(|line| line.starts_with(what)).count();
     assert_eq!((count("usage 2400 91 "), count("usage 3000 50 ")), (1, 1), "{told:?}");
-    assert_eq!((count("edit"), count("said")), (2, 2), "{told:?}");
+    assert_eq!((count("action edit"), count("said")), (2, 2), "{told:?}");
 }
 
 #[test]

@@ -57,7 +57,6 @@ impl Reading {
             self.figure(key, figure, line.end);
             return;
         }
-        self.figures = None;
         let bare = text.trim_start();
         let indent = text.len() - bare.len();
         if bare == "✖ failing tests:" {
@@ -77,6 +76,7 @@ impl Reading {
     }
 
     fn block(&mut self, indent: usize, title: &str) {
+        self.figures = None;
         // Older builds end a block as they begin it, with its time.
         if let Some(ending) = Ending::of(title)
             && self.ends_block(indent, ending.title)
@@ -95,6 +95,7 @@ impl Reading {
     }
 
     fn ended(&mut self, indent: usize, mark: Status, ending: &Ending<'_>) {
+        self.figures = None;
         let is_block = self.ends_block(indent, ending.title);
         let inside = self.blocks.iter().find(|block| block.indent == indent);
         let begun = inside.map_or(self.cases.len(), |block| block.before);
@@ -114,7 +115,8 @@ impl Reading {
         }
     }
 
-    /// Only all of them, in a row, are a summary: a test may print one of these lines.
+    /// Only all of them, in their order and without a test between, are a summary: a test may print
+    /// one of these lines.
     fn figure(&mut self, key: &str, figure: &str, end: usize) {
         if key == "tests" {
             self.figures = Some(Figures::default());
@@ -187,7 +189,7 @@ impl Reading {
     }
 }
 
-/// What stands behind a mark: `adds (0.81ms) # TODO`.
+/// What stands behind a mark: `adds (0.81ms) # some day`.
 struct Ending<'a> {
     title: &'a str,
     seconds: Option<f64>,
@@ -232,7 +234,7 @@ mod tests {
 ✔ adds (0.81607ms)
 ✖ rejects zero (1.85484ms)
 ﹣ waits (0.129933ms) # no network
-✔ later (0.109462ms) # TODO
+✔ later (0.109462ms) # some day
 ⚠ later fails (0.220166ms) # soon
 ▶ sum
   ✔ carries (1.608725ms)

@@ -39,7 +39,7 @@ fn names_that_nobody_knows() {
     3:61 ⟦"critcal"⟧ unknown `category`: `critcal` · did you mean `critical`?
     3:43 ⟦"pased"⟧ unknown `outcome`: `pased` · did you mean `passed`?
     3:37 ⟦"aproved"⟧ unknown `outcome`: `aproved` · did you mean `approved`?
-    3:55 ⟦"agent"⟧ unknown `in`: `agent` → `in` is one of `any`, `assistant` and `result`
+    3:55 ⟦"agent"⟧ unknown `in`: `agent` → `in` is one of `any`, `assistant`, `result` and `auto`
     3:72 ⟦"runs"⟧ unknown `since`: `runs` · did you mean `run`?
     3:45 ⟦"medium"⟧ unknown `sensitivity`: `medium` → `sensitivity` is one of `low`, `normal` and `high`
     3:26 ⟦count⟧ unknown key `count` in `never` → `never` knows `type`

@@ -215,12 +215,10 @@ fn what_is_committed_in_a_repository_within_is_seen() {
     let anew = format!(
         "rm -rf sub; git init -q sub; cd sub; mkdir src; echo $BACKSTOP_ITERATION > src/a; {commit}"
     );
-    let forgetful = format!(
-        "cd sub; echo $BACKSTOP_ITERATION > src/a; git add -A
+    let forgetful = "cd sub; echo $BACKSTOP_ITERATION > src/a; git add -A
          git -c user.name=a -c user.email=a@b commit -q --amend -m $BACKSTOP_ITERATION
-         git reflog expire --expire=now --all; git gc -q --prune=now"
-    );
-    for agent in [&anew, &forgetful] {
+         git reflog expire --expire=now --all; git gc -q --prune=now";
+    for agent in [anew.as_str(), forgetful] {
         let test = repository("allow = ['sub/src/**']", agent);
         let within = test.work().join("sub");
         git(&test.work(), &["init", "-q", "sub"]);

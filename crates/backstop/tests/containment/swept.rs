@@ -116,8 +116,10 @@ fn a_control_group_that_nobody_removed_is_removed_by_the_next_supervisor() {
     first.end();
     // Who is dying still counts as there, and such a group can't be removed.
     let events = Path::new(&group).join("cgroup.events");
-    eventually("nobody is in it", || {
-        fs::read_to_string(&events).is_ok_and(|text| text.contains("populated 0"))
+    eventually("nobody is in it", || match fs::read_to_string(&events) {
+        Ok(text) => text.contains("populated 0"),
+        // The supervisor of another test was the next.
+        Err(_) => !exists(Some(&group)),
     });
     // It does so beside its start, so it has to live for a moment.
     let next = Contained::start("cgroup", 100, &["sleep", "60"]);

@@ -424,7 +424,8 @@ fn an_order_and_a_policy_count_for_the_very_next_question() {
 fn secrets_are_not_written_down() {
     let server = Server::start();
     let secret = format!("ghp_{}", "Ab3".repeat(12));
-    let run = json!({ "labels": { "key": secret }, "command": ["deploy", "--api-key", "w1thheld"] });
+    let run =
+        json!({ "labels": { "key": secret }, "command": ["deploy", "--api-key", "w1thheld"] });
     let run = begin(&server, &run);
     let halt = json!({
         "labels": { "key": secret }, "why": format!("it leaked {secret}"), "by": secret,

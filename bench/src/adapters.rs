@@ -77,7 +77,12 @@ impl Reading {
             adapter: Claude::new(),
             translator: Translator::new(&policy),
             engine: Engine::new(policy),
-            moment: Moment { now: Timestamp::default(), zone: TimeZone::UTC, zone_named: |_| None },
+            moment: Moment {
+                now: Timestamp::default(),
+                is_known: true,
+                zone: TimeZone::UTC,
+                zone_named: |_| None,
+            },
             events: 0,
         }
     }

@@ -29,8 +29,12 @@ pub struct Step {
 impl Run {
     /// The runs of a trajectory; none if it is not one.
     pub fn all_of(bytes: &[u8]) -> Vec<Self> {
-        let moment =
-            Moment { now: Timestamp::default(), zone: TimeZone::UTC, zone_named: |_| None };
+        let moment = Moment {
+            now: Timestamp::default(),
+            is_known: true,
+            zone: TimeZone::UTC,
+            zone_named: |_| None,
+        };
         let (mut runs, mut thought, mut at) = (Vec::<Self>::new(), String::new(), None);
         let Some(kind) = trajectory::recognise(bytes) else { return runs };
         kind.read(bytes, &moment, &mut |heard: Heard<'_>| {

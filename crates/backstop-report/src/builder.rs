@@ -131,14 +131,11 @@ impl ReportBuilder {
             decision: is_halting.then_some(&decision),
             engine: &self.engine,
             interrupted: ending.interrupted,
+            supervised: self.about.supervised,
         };
         let mut commands = standing.next_commands();
-        // Whoever reads this has it already, and what nobody drives can't be watched.
-        let attaches = |command: &str| command.starts_with("backstop attach ");
-        commands.retain(|next| {
-            let is_this = next.command.starts_with("backstop report ");
-            !is_this && (self.about.supervised || !attaches(&next.command))
-        });
+        // Whoever reads this has it already.
+        commands.retain(|next| !next.command.starts_with("backstop report "));
         let reason = halting.map(|code| self.engine.policy().reason(code));
         let next = Next { step: reason.map(|reason| reason.next_step()), commands };
         let ended = state.stop_reason.as_ref().map(|reason| self.ended(reason, state));

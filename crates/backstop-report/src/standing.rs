@@ -19,6 +19,8 @@ pub struct Standing<'a> {
     pub engine: &'a Engine,
     /// Its supervisor is gone and nobody halted it.
     pub interrupted: bool,
+    /// Somebody drives it, or did: what nobody drives can't be watched.
+    pub supervised: bool,
 }
 
 /// A command that makes sense now.
@@ -111,7 +113,10 @@ impl Standing<'_> {
         }
         let usual: &[&str] = match (self.state.run_status, self.interrupted) {
             (_, true) => &["resume", "doctor", "logs"],
-            (RunStatus::Running | RunStatus::Paused, false) => &["attach", "stop", "show"],
+            (RunStatus::Running | RunStatus::Paused, false) if self.supervised => {
+                &["attach", "stop", "show"]
+            }
+            (RunStatus::Running | RunStatus::Paused, false) => &["show", "stop", "doctor"],
             (RunStatus::Completed, false) => &["report", "show", "logs"],
             _ => &["doctor", "resume", "logs"],
         };

@@ -19,6 +19,7 @@ mod events;
 mod fault;
 mod halting;
 mod health;
+mod log;
 mod open;
 mod policies;
 mod prune;

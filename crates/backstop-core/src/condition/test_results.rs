@@ -87,6 +87,7 @@ impl Kind for AllTestsPass {
         let counts = scene.facts.tests.counts;
         match counts.passed.saturating_add(counts.failed) {
             0 => "No tests have run".to_owned(),
+            1 if measure.truth.is_met() => "The only test passes".to_owned(),
             total if measure.truth.is_met() => {
                 format!("All {} pass", counted(total, "test", "tests"))
             }

@@ -205,6 +205,12 @@ fn a_verdict_of_complete_is_completed_whatever_the_condition() {
     r#"{"reject_rate": 0.375}"#,
     "Reject rate 37.5% exceeds 30% threshold"
 )]
+#[case(r#"{ type = "all_tests_pass" }"#, r#"{"tests": {"passed": ["a"]}}"#, "The only test passes")]
+#[case(
+    r#"{ type = "all_tests_pass" }"#,
+    r#"{"tests": {"passed": ["a", "b"]}}"#,
+    "All 2 tests pass"
+)]
 #[case(
     r#"{ type = "specific_tests_pass", tests = ["a", "b", "c", "d", "e"] }"#,
     r#"{"tests": {"passed": ["c"]}}"#,

@@ -14,7 +14,7 @@ use super::checkpoint::Checkpoints;
 use super::fault::Fault;
 use super::reader::Readers;
 use super::writer::Writer;
-use super::{SqliteStore, schema};
+use super::{SqliteStore, log, schema};
 use crate::StoreError;
 use crate::home::{Home, create_private};
 
@@ -71,6 +71,7 @@ async fn connect(
     schema::prepare(&mut connection, place).await?;
     // Takes the write lock, for which the log and its index must be writable, and changes nothing.
     connection.execute("BEGIN IMMEDIATE; ROLLBACK").await.map_err(failed)?;
+    log::keep_room(&mut connection, database).await.map_err(failed)?;
     Ok(connection)
 }
 

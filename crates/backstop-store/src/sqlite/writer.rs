@@ -8,6 +8,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Executor as _, Tr
 
 use super::checkpoint::Checkpoints;
 use super::fault::Fault;
+use super::log;
 use crate::audit::AuditHead;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
@@ -104,7 +105,9 @@ impl Writer {
         }
         self.checkpoints.count(PAGES_OF_A_WRITE);
         if self.is_spent {
-            let spent = mem::replace(&mut self.connection, self.options.connect().await?);
+            let mut fresh = self.options.connect().await?;
+            log::keep_room(&mut fresh, self.options.get_filename()).await?;
+            let spent = mem::replace(&mut self.connection, fresh);
             (self.is_spent, self.durability) = (false, None);
             // It holds nothing that counts any more.
             spent.close().await.ok();

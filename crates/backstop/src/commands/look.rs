@@ -78,6 +78,7 @@ impl Look {
             kept: self.kept.as_deref(),
             verification: self.verification.as_deref(),
             interrupted: self.interrupted,
+            supervised: self.run.supervised,
             without: None,
         }
     }

@@ -33,6 +33,8 @@ pub struct Card<'a> {
     pub verification: Option<&'a str>,
     /// Its supervisor is gone and nobody halted it.
     pub interrupted: bool,
+    /// Somebody drives it, or did.
+    pub supervised: bool,
     /// The command that shows it, which need not be offered.
     pub without: Option<&'a str>,
 }
@@ -88,8 +90,8 @@ impl Card<'_> {
     }
 
     fn standing(&self) -> Standing<'_> {
-        let Self { state, decision, engine, interrupted, .. } = *self;
-        Standing { state, decision, engine, interrupted }
+        let Self { state, decision, engine, interrupted, supervised, .. } = *self;
+        Standing { state, decision, engine, interrupted, supervised }
     }
 
     fn figures(&self, colour: bool) -> String {

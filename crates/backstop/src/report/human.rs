@@ -357,6 +357,7 @@ impl Reporter for Human {
             kept: end.kept,
             verification: end.verification,
             interrupted: false,
+            supervised: true,
             without: None,
         };
         let untold = self

@@ -388,6 +388,7 @@ fn an_interrupted_run_says_how_to_go_on() {
         kept: None,
         verification: None,
         interrupted: true,
+        supervised: true,
         without: None,
     };
     assert_snapshot!(card.show(false), @"

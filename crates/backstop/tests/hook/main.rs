@@ -164,6 +164,14 @@ const TASKS: &str = "[progress]\ntasks = \"PLAN.md\"\ngit = false\nfiles = false
     [[rule]]\nwhen = { type = \"tasks_done\" }\nthen = \"complete\"\n";
 
 #[test]
+fn what_nobody_drives_is_not_offered_to_be_watched() {
+    let session = Session::new("claude-code", "");
+    session.says("SessionStart", json!({ "source": "startup" }));
+    let shown = session.run(&["show", "latest"]);
+    assert!(shown.contains("backstop stop ") && !shown.contains("backstop attach "), "{shown}");
+}
+
+#[test]
 fn a_whole_session_of_each_agent() {
     for agent in ["claude-code", "codex"] {
         let session = Session::new(agent, TASKS);

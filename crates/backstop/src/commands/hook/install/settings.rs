@@ -127,7 +127,12 @@ impl<'a> Settings<'a> {
             let finding = findings.first();
             let offset =
                 finding.and_then(|finding| finding.span.as_ref()).map_or(0, |span| span.start);
-            let message = finding.map_or("", |finding| finding.message.as_str());
+            let message = match text.get(offset..) {
+                Some(rest) if rest.starts_with('/') || rest.starts_with('#') => {
+                    "comments have no place in it; take them out and try again"
+                }
+                _ => finding.map_or("", |finding| finding.message.as_str()),
+            };
             self.wrong(text, offset, format!("this is not JSON: {message}"))
         })
     }

@@ -121,3 +121,12 @@ fn settings_that_are_none_are_refused_with_their_place() {
         assert!(message.ends_with(expected), "{text}: {message}");
     }
 }
+
+#[test]
+fn a_comment_is_called_one() {
+    for (text, place) in [("{\n  // mine\n}\n", "s.json:2:3"), ("# mine\n{}\n", "s.json:1:1")] {
+        let settings = Settings::new(Path::new("s.json"), text);
+        let told = settings.with(HookAgent::ClaudeCode, "backstop").unwrap_err().to_string();
+        assert!(told.contains(place) && told.contains("comments have no place in it"), "{told}");
+    }
+}

@@ -1,17 +1,18 @@
 //! Acknowledged events per second, through a run's socket, beside a service with a commit for each.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use backstop_store::testing::sample;
 use backstop_store::{Entry, Home, Journal, Lease, NewEvent, SqliteStore, Store, StoredPolicy};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
 
 use crate::measure::median;
 use crate::plain_service::{self, PlainService};
@@ -44,7 +45,9 @@ pub fn run(program: &Path, disk: &Path) -> anyhow::Result<Vec<Target>> {
     };
     line("commits alone, nobody acknowledged", &single, None);
     let mut targets = Vec::new();
-    for ((reporters, rates), (promise, least)) in REPORTERS.into_iter().zip(&rates).zip(PROMISES) {
+    for ((reporters, rates), (promise, least)) in
+        REPORTERS.into_iter().zip(&rates).zip(PROMISES)
+    {
         let times = |others: &[f64]| {
             median(rates.ours.iter().zip(others).map(|(ours, other)| ours / other).collect())
         };
@@ -58,34 +61,34 @@ pub fn run(program: &Path, disk: &Path) -> anyhow::Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// The child: reporters that each wait for an answer before they send the next event, as scripts do.
-/// Tells how many were answered in a second.
+/// The child: reporters that each wait for an answer before they send the next event. Tells how
+/// many were answered in a second.
 pub fn report(reporters: usize, result: &Path) -> anyhow::Result<()> {
     let socket = std::env::var_os("BACKSTOP_SOCKET").context("there is no socket")?;
-    let streams = (0..reporters).map(|_| UnixStream::connect(&socket));
-    let streams = streams.collect::<Result<Vec<_>, _>>()?;
-    let started = Instant::now();
-    let mut events = 0;
-    thread::scope(|scope| {
-        let reporting = streams.into_iter().zip(0..).map(|(stream, number)| {
-            scope.spawn(move || report_in_turn(BufReader::new(stream), number))
-        });
-        for reporter in reporting.collect::<Vec<_>>() {
-            events += reporter.join().map_err(|_| anyhow!("a reporter panicked"))??;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let rate = runtime.block_on(async {
+        let mut tasks = JoinSet::new();
+        for number in 0..reporters {
+            let stream = UnixStream::connect(&socket).await?;
+            tasks.spawn(report_in_turn(BufReader::new(stream), number as u64));
         }
-        anyhow::Ok(())
+        let started = Instant::now();
+        let mut events = 0;
+        for answered in tasks.join_all().await {
+            events += answered?;
+        }
+        anyhow::Ok(events as f64 / started.elapsed().as_secs_f64())
     })?;
-    let rate = events as f64 / started.elapsed().as_secs_f64();
     fs::write(result, format!("{rate}\n"))?;
     Ok(())
 }
 
-fn report_in_turn(mut stream: BufReader<UnixStream>, number: u64) -> anyhow::Result<u64> {
+async fn report_in_turn(mut stream: BufReader<UnixStream>, number: u64) -> anyhow::Result<u64> {
     let (started, mut count, mut answer) = (Instant::now(), 0, String::new());
     while started.elapsed() < TURN {
-        stream.get_mut().write_all(format!("{}\n", line(number + count)).as_bytes())?;
+        stream.write_all(format!("{}\n", line(number + count)).as_bytes()).await?;
         answer.clear();
-        stream.read_line(&mut answer)?;
+        stream.read_line(&mut answer).await?;
         ensure!(answer.contains(r#""verdict":"continue""#), "not acknowledged: {answer}");
         count += 1;
     }

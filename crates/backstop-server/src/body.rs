@@ -1,6 +1,6 @@
 //! What stands in the body of a request.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -52,12 +52,24 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let whole = body.collect().await;
-        let bytes = whole
-            .map_err(|error| Problem::unreadable(format!("the body can't be read: {error}")))?
-            .to_bytes();
+        let unreadable = |error| Problem::unreadable(format!("the body can't be read: {error}"));
+        let bytes = all_of(body).await.map_err(unreadable)?;
         Ok(Self { headers: parts.headers, bytes })
     }
+}
+
+/// The bytes of a body. Most come in one piece, which is taken as it is.
+pub(crate) async fn all_of<B>(mut body: B) -> Result<Bytes, B::Error>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let Some(first) = body.frame().await.transpose()? else { return Ok(Bytes::new()) };
+    let first = first.into_data().unwrap_or_default();
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let rest = body.collect().await?.to_bytes();
+    Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
 }
 
 /// Reads an object. In a list, which would be taken too, the fields would have no names.

@@ -6,22 +6,23 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
+use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{LengthLimitError, Limited};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::access::{Caller, Denied};
+use crate::body;
 use crate::problem::{Problem, StoreFault};
 use crate::rates::Asker;
 use crate::route::{Needs, Route};
@@ -34,16 +35,49 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// A route and what its requests work with.
 #[derive(Clone, Debug)]
-pub(crate) struct Door {
-    pub(crate) service: Arc<Service>,
-    pub(crate) route: Arc<Route>,
+pub(crate) struct Door(Arc<(Arc<Service>, Route)>);
+
+impl Door {
+    pub(crate) fn new(service: Arc<Service>, route: Route) -> Self {
+        Self(Arc::new((service, route)))
+    }
+
+    /// A handler behind this door.
+    pub(crate) fn before<H>(self, handler: H) -> Guarded<H> {
+        Guarded { door: self, handler }
+    }
+}
+
+/// A handler that is reached through its door only. It is a handler itself, since a layer before it
+/// would make copies of all that is behind it for each request.
+#[derive(Clone, Debug)]
+pub(crate) struct Guarded<H> {
+    door: Door,
+    handler: H,
+}
+
+impl<H, T> Handler<T, Arc<Service>> for Guarded<H>
+where
+    H: Handler<T, Arc<Service>>,
+    T: 'static,
+{
+    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+    fn call(self, request: Request, state: Arc<Service>) -> Self::Future {
+        let Self { door, handler } = self;
+        Box::pin(async move { enter(&door, request, |known| handler.call(known, state)).await })
+    }
 }
 
 /// Lets a request in to its handler, or answers it.
-pub(crate) async fn enter(State(door): State<Door>, request: Request, next: Next) -> Response {
+async fn enter<F: Future<Output = Response>>(
+    door: &Door,
+    request: Request,
+    handle: impl FnOnce(Request) -> F,
+) -> Response {
     let started = Instant::now();
-    let Door { service, route } = &door;
-    let response = match admit(service, route, request, next).await {
+    let (service, route) = &*door.0;
+    let response = match admit(service, route, request, handle).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     };
@@ -56,11 +90,11 @@ pub(crate) async fn enter(State(door): State<Door>, request: Request, next: Next
     response
 }
 
-async fn admit(
-    service: &Arc<Service>,
+async fn admit<F: Future<Output = Response>>(
+    service: &Service,
     route: &Route,
     request: Request,
-    next: Next,
+    handle: impl FnOnce(Request) -> F,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     if route.needs != Needs::Nothing {
@@ -85,7 +119,7 @@ async fn admit(
         None => body,
     };
     let request = Request::from_parts(parts, body);
-    match within(service.limits.request_time, unless_it_panics(next.run(request))).await {
+    match within(service.limits.request_time, unless_it_panics(handle(request))).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => Err(our_bug(&*panic)),
         Err(_late) => Err(Problem::new(
@@ -157,8 +191,8 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Bod
             })?),
             false => None,
         };
-    match within(limits.body_time, Limited::new(body, most).collect()).await {
-        Ok(Ok(whole)) => Ok(Body::from(whole.to_bytes())),
+    match within(limits.body_time, body::all_of(Limited::new(body, most))).await {
+        Ok(Ok(whole)) => Ok(Body::from(whole)),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),
         Err(_late) => Err(Problem::new(

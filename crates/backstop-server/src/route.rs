@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
+use crate::guard::Door;
 use crate::service::Service;
 
 /// A route.
@@ -29,7 +30,7 @@ pub struct Route {
     pub answers: Vec<Answer>,
     /// What may be refused beside what any route may.
     pub refusals: Vec<(StatusCode, &'static str)>,
-    pub(crate) handler: fn() -> MethodRouter<Arc<Service>>,
+    pub(crate) handler: MakeHandler,
     /// The answer where it can't be told who asks. None: that the store can't be used.
     pub(crate) when_store_fails: Option<fn(&Service, &Parts) -> Response>,
 }
@@ -74,16 +75,19 @@ pub struct Answer {
     pub contents: Vec<(&'static str, MakeSchema)>,
 }
 
+/// Makes the handler behind a door.
+pub(crate) type MakeHandler = fn(Door) -> MethodRouter<Arc<Service>>;
+
 pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
 impl Route {
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         method: Method,
         path: &'static str,
         operation: &'static str,
         needs: Needs,
-        handler: fn() -> MethodRouter<Arc<Service>>,
+        handler: MakeHandler,
     ) -> Self {
         let mut route = Self {
             method,

@@ -6,11 +6,10 @@ mod github;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{delete, get, post, put};
 use backstop_store::access::Scope;
 use serde_json::{Value as Json, json};
 
@@ -18,7 +17,7 @@ use crate::access::Denied;
 use crate::api::{audit, decide, events, operate, policies, runs, service as about, tokens};
 use crate::guard::{self, Door};
 use crate::problem::Problem;
-use crate::route::{Needs, Route};
+use crate::route::{MakeHandler, Needs, Route};
 use crate::schemas;
 use crate::service::Service;
 
@@ -35,39 +34,51 @@ pub fn routes() -> Vec<Route> {
 
 fn of_service() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/healthz", "isAlive", Needs::Nothing, || get(about::alive))
-            .says("Whether the service is there.")
-            .answers::<about::Alive>(200, "It is.")
-            .refuses(503, "Too much at once."),
-        Route::new(Method::GET, "/readyz", "isReady", Needs::Nothing, || get(about::ready))
-            .says("Whether the service can do its work: its store can be read and written.")
-            .answers::<about::Ready>(200, "It can.")
-            .refuses(503, "It can't: the store can't be used."),
-        Route::new(Method::GET, "/openapi.json", "describe", READ, || get(about::openapi))
-            .says("This document.")
-            .answers::<schemas::Object>(200, "The document."),
-        Route::new(Method::GET, "/metrics", "measure", READ, || get(about::metrics))
-            .says("Figures for Prometheus.")
-            .answers_as::<schemas::Text>(200, about::METRICS_TYPE, "The figures."),
-        Route::new(Method::GET, "/v1/reasons", "listReasons", READ, || get(about::reasons))
-            .says("The registry of reasons.")
-            .answers::<Vec<schemas::Reason>>(200, "All of them."),
-        Route::new(Method::POST, "/v1/decide", "decide", REPORT, || post(decide::decide))
-            .says("Decides about facts or events, and remembers nothing.")
-            .takes::<decide::QuestionSchema>()
-            .answers::<decide::DecidedSchema>(
-                200,
-                "The decision, in the form that was asked for. Where the policy in force can't be \
+        Route::new(Method::GET, "/healthz", "isAlive", Needs::Nothing, |door| {
+            get(door.before(about::alive))
+        })
+        .says("Whether the service is there.")
+        .answers::<about::Alive>(200, "It is.")
+        .refuses(503, "Too much at once."),
+        Route::new(Method::GET, "/readyz", "isReady", Needs::Nothing, |door| {
+            get(door.before(about::ready))
+        })
+        .says("Whether the service can do its work: its store can be read and written.")
+        .answers::<about::Ready>(200, "It can.")
+        .refuses(503, "It can't: the store can't be used."),
+        Route::new(Method::GET, "/openapi.json", "describe", READ, |door| {
+            get(door.before(about::openapi))
+        })
+        .says("This document.")
+        .answers::<schemas::Object>(200, "The document."),
+        Route::new(Method::GET, "/metrics", "measure", READ, |door| {
+            get(door.before(about::metrics))
+        })
+        .says("Figures for Prometheus.")
+        .answers_as::<schemas::Text>(200, about::METRICS_TYPE, "The figures."),
+        Route::new(Method::GET, "/v1/reasons", "listReasons", READ, |door| {
+            get(door.before(about::reasons))
+        })
+        .says("The registry of reasons.")
+        .answers::<Vec<schemas::Reason>>(200, "All of them."),
+        Route::new(Method::POST, "/v1/decide", "decide", REPORT, |door| {
+            post(door.before(decide::decide))
+        })
+        .says("Decides about facts or events, and remembers nothing.")
+        .takes::<decide::QuestionSchema>()
+        .answers::<decide::DecidedSchema>(
+            200,
+            "The decision, in the form that was asked for. Where the policy in force can't be \
                  had or loaded it is a hold for `policy_block`.",
-            )
-            .refuses(404, "There is no policy with this hash.")
-            .when_store_fails(decide::hold_for_store),
+        )
+        .refuses(404, "There is no policy with this hash.")
+        .when_store_fails(decide::hold_for_store),
     ]
 }
 
 fn of_runs() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/v1/runs", "listRuns", READ, || get(runs::list))
+        Route::new(Method::GET, "/v1/runs", "listRuns", READ, |door| get(door.before(runs::list)))
             .says("Runs, the newest first.")
             .queries("status", "Only those with one of these.", &schemas::statuses())
             .queries("label", "Only those with all of these: `KEY=VALUE`.", &schemas::label())
@@ -76,13 +87,15 @@ fn of_runs() -> Vec<Route> {
             .query("include", "Also where each comes from.", json!({ "enum": [runs::ORIGIN] }))
             .pages(runs::MOST)
             .answers::<runs::Runs>(200, "A page of runs."),
-        Route::new(Method::POST, "/v1/runs", "beginRun", REPORT, || post(runs::begin))
-            .says("Begins a run that a script reports to.")
-            .may_take::<runs::Begin>()
-            .answers::<runs::Begun>(201, "The new run.")
-            .refuses(404, "There is no policy with this hash.")
-            .refuses(409, "An order to halt is in force."),
-        of_run(Method::GET, "/v1/runs/{id}", "showRun", READ, || get(runs::show))
+        Route::new(Method::POST, "/v1/runs", "beginRun", REPORT, |door| {
+            post(door.before(runs::begin))
+        })
+        .says("Begins a run that a script reports to.")
+        .may_take::<runs::Begin>()
+        .answers::<runs::Begun>(201, "The new run.")
+        .refuses(404, "There is no policy with this hash.")
+        .refuses(409, "An order to halt is in force."),
+        of_run(Method::GET, "/v1/runs/{id}", "showRun", READ, |door| get(door.before(runs::show)))
             .says("A run, as `backstop show --json` tells of it.")
             .query(
                 "include",
@@ -90,49 +103,55 @@ fn of_runs() -> Vec<Route> {
                 json!({ "enum": [runs::INSIDE] }),
             )
             .answers::<schemas::RunView>(200, "The run."),
-        of_run(Method::POST, "/v1/runs/{id}/events", "report", REPORT, || post(events::report))
-            .says("Reports what happened, and is told what to do.")
-            .header(
-                "Idempotency-Key",
-                "The same report with the same key again is answered as the first time.",
-                json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
-            )
-            .takes::<events::ReportSchema>()
-            .answers::<schemas::RunDecision>(
-                200,
-                "The decision. With `stored: false` nothing was taken in.",
-            )
-            .refuses(422, "The key was used for another report.")
-            .when_store_fails(events::hold_for_store),
-        of_run(Method::GET, "/v1/runs/{id}/events", "readJournal", READ, || get(events::journal))
-            .says(
-                "A run's journal: a page of it, or as it grows, with `Accept: text/event-stream`.",
-            )
-            .query("after", "Only events after this number.", whole())
-            .query("limit", "How many are wanted at most.", up_to(events::MOST))
-            .header(
-                "Last-Event-ID",
-                "The last event that was seen, for a client that comes back to the stream.",
-                json!({ "type": "string", "pattern": "^[0-9]{1,15}$" }),
-            )
-            .answers::<events::Page>(200, "The events.")
-            .answers_as::<schemas::Text>(200, "text/event-stream", "The events."),
-        of_run(Method::POST, "/v1/runs/{id}/end", "endRun", REPORT, || post(events::end))
-            .says("Ends a run that a script reported to.")
-            .may_take::<events::End>()
-            .answers::<events::Ended>(200, "How it ended."),
-        of_run(Method::POST, "/v1/runs/{id}/stop", "stopRun", OPERATE, || post(operate::stop))
-            .says("Stops a run.")
-            .may_take::<operate::Stop>()
-            .answers::<operate::Done>(200, "It stops."),
-        of_run(Method::POST, "/v1/runs/{id}/release", "releaseRun", OPERATE, || {
-            post(operate::release)
+        of_run(Method::POST, "/v1/runs/{id}/events", "report", REPORT, |door| {
+            post(door.before(events::report))
+        })
+        .says("Reports what happened, and is told what to do.")
+        .header(
+            "Idempotency-Key",
+            "The same report with the same key again is answered as the first time.",
+            json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
+        )
+        .takes::<events::ReportSchema>()
+        .answers::<schemas::RunDecision>(
+            200,
+            "The decision. With `stored: false` nothing was taken in.",
+        )
+        .refuses(422, "The key was used for another report.")
+        .when_store_fails(events::hold_for_store),
+        of_run(Method::GET, "/v1/runs/{id}/events", "readJournal", READ, |door| {
+            get(door.before(events::journal))
+        })
+        .says("A run's journal: a page of it, or as it grows, with `Accept: text/event-stream`.")
+        .query("after", "Only events after this number.", whole())
+        .query("limit", "How many are wanted at most.", up_to(events::MOST))
+        .header(
+            "Last-Event-ID",
+            "The last event that was seen, for a client that comes back to the stream.",
+            json!({ "type": "string", "pattern": "^[0-9]{1,15}$" }),
+        )
+        .answers::<events::Page>(200, "The events.")
+        .answers_as::<schemas::Text>(200, "text/event-stream", "The events."),
+        of_run(Method::POST, "/v1/runs/{id}/end", "endRun", REPORT, |door| {
+            post(door.before(events::end))
+        })
+        .says("Ends a run that a script reported to.")
+        .may_take::<events::End>()
+        .answers::<events::Ended>(200, "How it ended."),
+        of_run(Method::POST, "/v1/runs/{id}/stop", "stopRun", OPERATE, |door| {
+            post(door.before(operate::stop))
+        })
+        .says("Stops a run.")
+        .may_take::<operate::Stop>()
+        .answers::<operate::Done>(200, "It stops."),
+        of_run(Method::POST, "/v1/runs/{id}/release", "releaseRun", OPERATE, |door| {
+            post(door.before(operate::release))
         })
         .says("Lets a held run go on.")
         .may_take::<operate::Release>()
         .answers::<operate::Done>(200, "It may go on."),
-        of_run(Method::POST, "/v1/runs/{id}/answer", "answerRun", OPERATE, || {
-            post(operate::answer)
+        of_run(Method::POST, "/v1/runs/{id}/answer", "answerRun", OPERATE, |door| {
+            post(door.before(operate::answer))
         })
         .says("Answers what a run asks.")
         .takes::<operate::Reply>()
@@ -147,7 +166,7 @@ fn of_run(
     path: &'static str,
     operation: &'static str,
     needs: Needs,
-    handler: fn() -> MethodRouter<Arc<Service>>,
+    handler: MakeHandler,
 ) -> Route {
     Route::new(method, path, operation, needs, handler)
         .path_name("id", "Its name, the beginning of it, or `latest`.", schemas::run_name())
@@ -157,50 +176,62 @@ fn of_run(
 
 fn of_switch() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/v1/halt", "listHalts", READ, || get(operate::halts))
-            .says("The orders to halt that are in force.")
-            .answers::<Vec<operate::Ordered>>(200, "The orders."),
-        Route::new(Method::POST, "/v1/halt", "halt", OPERATE, || post(operate::halt))
-            .says("Halts all runs, or those with certain labels, on all machines.")
-            .may_take::<operate::Halt>()
-            .answers::<operate::Halted>(201, "The order."),
-        Route::new(Method::POST, "/v1/release", "release", OPERATE, || post(operate::release_all))
-            .says("Takes back orders to halt.")
-            .may_take::<operate::ReleaseAll>()
-            .answers::<operate::ReleasedAll>(200, "How many."),
+        Route::new(Method::GET, "/v1/halt", "listHalts", READ, |door| {
+            get(door.before(operate::halts))
+        })
+        .says("The orders to halt that are in force.")
+        .answers::<Vec<operate::Ordered>>(200, "The orders."),
+        Route::new(Method::POST, "/v1/halt", "halt", OPERATE, |door| {
+            post(door.before(operate::halt))
+        })
+        .says("Halts all runs, or those with certain labels, on all machines.")
+        .may_take::<operate::Halt>()
+        .answers::<operate::Halted>(201, "The order."),
+        Route::new(Method::POST, "/v1/release", "release", OPERATE, |door| {
+            post(door.before(operate::release_all))
+        })
+        .says("Takes back orders to halt.")
+        .may_take::<operate::ReleaseAll>()
+        .answers::<operate::ReleasedAll>(200, "How many."),
     ]
 }
 
 fn of_policies() -> Vec<Route> {
     const SCOPE: &str = "`global`, `label:KEY=VALUE` or `repo:OWNER/NAME`, its slash as `%2F`.";
     vec![
-        Route::new(Method::GET, "/v1/policies", "listPolicies", READ, || get(policies::list))
-            .says("Stored policies, the newest first.")
-            .pages(policies::MOST)
-            .answers::<policies::Page>(200, "A page of policies."),
-        Route::new(Method::POST, "/v1/policies", "storePolicy", ADMIN, || post(policies::put))
-            .says("Stores a policy by its hash. It must be data only.")
-            .takes_any::<schemas::Policy>(policies::TYPES, true)
-            .answers::<policies::Listed>(201, "It is stored."),
-        Route::new(Method::GET, "/v1/policies/active", "listActive", READ, || {
-            get(policies::active)
+        Route::new(Method::GET, "/v1/policies", "listPolicies", READ, |door| {
+            get(door.before(policies::list))
+        })
+        .says("Stored policies, the newest first.")
+        .pages(policies::MOST)
+        .answers::<policies::Page>(200, "A page of policies."),
+        Route::new(Method::POST, "/v1/policies", "storePolicy", ADMIN, |door| {
+            post(door.before(policies::put))
+        })
+        .says("Stores a policy by its hash. It must be data only.")
+        .takes_any::<schemas::Policy>(policies::TYPES, true)
+        .answers::<policies::Listed>(201, "It is stored."),
+        Route::new(Method::GET, "/v1/policies/active", "listActive", READ, |door| {
+            get(door.before(policies::active))
         })
         .says("The policies in force.")
         .answers::<Vec<policies::Active>>(200, "One for each scope."),
-        Route::new(Method::GET, "/v1/policies/history", "listHistory", READ, || {
-            get(policies::history)
+        Route::new(Method::GET, "/v1/policies/history", "listHistory", READ, |door| {
+            get(door.before(policies::history))
         })
         .says("What was ever put in force, the newest first.")
         .query("scope", "Only of this scope.", scope())
         .query("limit", "How many are wanted at most.", up_to(policies::MOST))
         .answers::<Vec<policies::Active>>(200, "The changes."),
-        Route::new(Method::GET, "/v1/policies/{hash}", "showPolicy", READ, || get(policies::fetch))
-            .says("A stored policy.")
-            .path_name("hash", "Its hash.", text(200))
-            .answers::<policies::Whole>(200, "The policy.")
-            .refuses(404, "There is no such policy."),
-        Route::new(Method::PUT, "/v1/policies/active/{scope}", "activatePolicy", ADMIN, || {
-            put(policies::activate)
+        Route::new(Method::GET, "/v1/policies/{hash}", "showPolicy", READ, |door| {
+            get(door.before(policies::fetch))
+        })
+        .says("A stored policy.")
+        .path_name("hash", "Its hash.", text(200))
+        .answers::<policies::Whole>(200, "The policy.")
+        .refuses(404, "There is no such policy."),
+        Route::new(Method::PUT, "/v1/policies/active/{scope}", "activatePolicy", ADMIN, |door| {
+            put(door.before(policies::activate))
         })
         .says("Puts a stored policy in force.")
         .path_name("scope", SCOPE, scope())
@@ -212,7 +243,7 @@ fn of_policies() -> Vec<Route> {
             "/v1/policies/active/{scope}",
             "deactivatePolicy",
             ADMIN,
-            || delete(policies::deactivate),
+            |door| delete(door.before(policies::deactivate)),
         )
         .says("Takes back the policy in force: the next wider scope counts.")
         .path_name("scope", SCOPE, scope())
@@ -223,41 +254,51 @@ fn of_policies() -> Vec<Route> {
 
 fn of_records() -> Vec<Route> {
     vec![
-        Route::new(Method::GET, "/v1/audit", "listAudit", READ, || get(audit::list))
-            .says("The audit of decisions.")
-            .query("owner", "Only of repositories of this owner.", text(audit::LONGEST_NAME))
-            .query(
-                "repo",
-                "Only of this repository: its name, or `OWNER/NAME`.",
-                text(audit::LONGEST_NAME),
-            )
-            .query("pr_number", "Only of this pull request.", whole())
-            .query("request_id", "Only of this request.", text(audit::LONGEST_ID))
-            .query("decision", "Only with this decision.", text(audit::LONGEST_DECISION))
-            .query("reason_code", "Only for this reason.", text(audit::LONGEST_NAME))
-            .query("run", "Only of this run, by its whole name.", schemas::run_id())
-            .query("order", "Which come first.", json!({ "enum": ["newest", "oldest"] }))
-            .query("limit", "How many are wanted at most.", up_to(audit::MOST))
-            .query("cursor", "Where the page before ended.", whole())
-            .answers::<audit::Page>(200, "A page of rows."),
-        Route::new(Method::GET, "/v1/audit/{number}", "showAudit", READ, || get(audit::fetch))
-            .says("A row of the audit.")
-            .path_name("number", "Its number.", json!({ "type": "integer", "minimum": 1 }))
-            .answers::<schemas::AuditRow>(200, "The row.")
-            .refuses(404, "There is no such row."),
-        Route::new(Method::GET, "/v1/analytics", "analyse", READ, || get(audit::analytics))
-            .says("How often what was decided in the last seven days.")
-            .answers::<Vec<audit::Counted>>(200, "The counts."),
-        Route::new(Method::GET, "/v1/tokens", "listTokens", ADMIN, || get(tokens::list))
-            .says("All tokens, without what makes them tokens.")
-            .answers::<Vec<tokens::Listed>>(200, "The tokens."),
-        Route::new(Method::POST, "/v1/tokens", "makeToken", ADMIN, || post(tokens::make))
-            .says("Makes a token. From the first one on, every request needs one.")
-            .takes::<tokens::New>()
-            .answers::<tokens::Made>(201, "The token, which is told this once.")
-            .refuses(422, "It would have expired already."),
-        Route::new(Method::DELETE, "/v1/tokens/{id}", "revokeToken", ADMIN, || {
-            delete(tokens::revoke)
+        Route::new(Method::GET, "/v1/audit", "listAudit", READ, |door| {
+            get(door.before(audit::list))
+        })
+        .says("The audit of decisions.")
+        .query("owner", "Only of repositories of this owner.", text(audit::LONGEST_NAME))
+        .query(
+            "repo",
+            "Only of this repository: its name, or `OWNER/NAME`.",
+            text(audit::LONGEST_NAME),
+        )
+        .query("pr_number", "Only of this pull request.", whole())
+        .query("request_id", "Only of this request.", text(audit::LONGEST_ID))
+        .query("decision", "Only with this decision.", text(audit::LONGEST_DECISION))
+        .query("reason_code", "Only for this reason.", text(audit::LONGEST_NAME))
+        .query("run", "Only of this run, by its whole name.", schemas::run_id())
+        .query("order", "Which come first.", json!({ "enum": ["newest", "oldest"] }))
+        .query("limit", "How many are wanted at most.", up_to(audit::MOST))
+        .query("cursor", "Where the page before ended.", whole())
+        .answers::<audit::Page>(200, "A page of rows."),
+        Route::new(Method::GET, "/v1/audit/{number}", "showAudit", READ, |door| {
+            get(door.before(audit::fetch))
+        })
+        .says("A row of the audit.")
+        .path_name("number", "Its number.", json!({ "type": "integer", "minimum": 1 }))
+        .answers::<schemas::AuditRow>(200, "The row.")
+        .refuses(404, "There is no such row."),
+        Route::new(Method::GET, "/v1/analytics", "analyse", READ, |door| {
+            get(door.before(audit::analytics))
+        })
+        .says("How often what was decided in the last seven days.")
+        .answers::<Vec<audit::Counted>>(200, "The counts."),
+        Route::new(Method::GET, "/v1/tokens", "listTokens", ADMIN, |door| {
+            get(door.before(tokens::list))
+        })
+        .says("All tokens, without what makes them tokens.")
+        .answers::<Vec<tokens::Listed>>(200, "The tokens."),
+        Route::new(Method::POST, "/v1/tokens", "makeToken", ADMIN, |door| {
+            post(door.before(tokens::make))
+        })
+        .says("Makes a token. From the first one on, every request needs one.")
+        .takes::<tokens::New>()
+        .answers::<tokens::Made>(201, "The token, which is told this once.")
+        .refuses(422, "It would have expired already."),
+        Route::new(Method::DELETE, "/v1/tokens/{id}", "revokeToken", ADMIN, |door| {
+            delete(door.before(tokens::revoke))
         })
         .says("Revokes a token, at once and for all servers.")
         .path_name("id", "What it is listed as.", text(200))
@@ -288,14 +329,11 @@ pub(crate) fn build(service: &Arc<Service>) -> Router {
     let mut router = Router::new();
     for route in routes() {
         let (path, handler) = (route.path, route.handler);
-        let door = Door { service: Arc::clone(service), route: Arc::new(route) };
-        router = router.route(path, handler().route_layer(from_fn_with_state(door, guard::enter)));
+        router = router.route(path, handler(Door::new(Arc::clone(service), route)));
     }
     router
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
-        // The guard has read the body, and has its own limit.
-        .layer(DefaultBodyLimit::disable())
         .with_state(Arc::clone(service))
 }
 

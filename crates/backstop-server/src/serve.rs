@@ -21,9 +21,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::guard::Peer;
@@ -189,14 +190,16 @@ struct Ends {
 }
 
 async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends) {
-    let closing = app.service.closing.clone();
+    // Of its own, since it is looked at for every request: all connections would share a lock.
+    let closing = app.service.closing.child_token();
     let limits = app.service.limits;
-    // Once anything was asked, this is never waited for again.
-    let asked = Arc::new(Notify::new());
+    let asked = CancellationToken::new();
     let answering = service_fn({
-        let asked = Arc::clone(&asked);
+        let asked = asked.clone();
         move |request| {
-            asked.notify_one();
+            if !asked.is_cancelled() {
+                asked.cancel();
+            }
             answer(app.clone(), request, ends)
         }
     });
@@ -213,7 +216,7 @@ async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: E
             // Whoever has been let in but not been read yet may have asked already.
             tokio::select! {
                 ended = connection.as_mut() => return tell_early_end(ended, ends),
-                () = asked.notified() => {}
+                () = asked.cancelled() => {}
                 () = tokio::time::sleep(FIRST_REQUEST) => {}
             }
             connection.as_mut().graceful_shutdown();
@@ -257,18 +260,18 @@ async fn answer(
             response
         }
     };
-    let headers = response.headers_mut();
-    headers.entry(REQUEST_ID).or_insert(request_id.clone());
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some((method, uri)) = uri {
         let (id, status, took) = (&request_id, response.status(), started.elapsed());
         let answered = Answered { id, method: &method, path: uri.path(), status, took };
         answered.log(&app.service.redactor);
     }
+    let headers = response.headers_mut();
+    headers.entry(REQUEST_ID).or_insert(request_id);
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
 }
 
@@ -361,7 +364,7 @@ fn new_request_id() -> HeaderValue {
     static HERE: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let text = format!("req-{:016x}-{}", *HERE, NEXT.fetch_add(1, Ordering::Relaxed));
-    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("req-0"))
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("req-0"))
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -36,10 +37,14 @@ pub struct Entry {
 }
 
 impl Journal {
-    /// Starts the writer as a task of the current runtime.
+    /// Starts the writer beside the tasks of the current runtime: on a thread of its own, so that
+    /// the next commit begins when the last one ends, and not when those who waited for that have
+    /// had their turn.
     pub fn start(store: Arc<dyn Store>, lease: Lease) -> Self {
         let shared = Arc::new(Shared::default());
-        tokio::spawn(write(store, lease, Arc::clone(&shared)));
+        let (runtime, of_writer) = (Runtime::current(), Arc::clone(&shared));
+        tokio::task::spawn_blocking(move || runtime.block_on(write(store, lease, of_writer)));
+        tokio::spawn(tell(Arc::clone(&shared)));
         Self { handle: Arc::new(Handle { shared }) }
     }
 
@@ -152,6 +157,8 @@ struct Shared {
     work: Notify,
     /// A commit is done or has failed.
     written: Notify,
+    /// The same for the one who tells all who waited: a thread wakes another once for all of them.
+    settled: Notify,
     commits: AtomicU64,
 }
 
@@ -256,6 +263,22 @@ impl Queue {
         Next::Write(mem::take(&mut self.gathered), last)
     }
 
+    /// Takes note of what became of a commit, and says whether it has failed.
+    fn settle(&mut self, last: Durable, load: Load, result: Result<(), StoreError>) -> bool {
+        match result {
+            Ok(()) => {
+                self.durable = last;
+                self.pending.events -= load.events;
+                self.pending.bytes -= load.bytes;
+            }
+            Err(error) => {
+                self.failure = Some(Arc::new(error));
+                self.gathered = Entry::default();
+            }
+        }
+        self.failure.is_some()
+    }
+
     /// Everybody whose goal is reached, or everybody at all after a failure.
     fn release(&mut self) -> Vec<Answer> {
         let (durable, failed) = (self.durable, self.failure.is_some());
@@ -278,15 +301,9 @@ struct Attended(Arc<Shared>);
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        let (released, failure) = {
-            let mut queue = self.0.queue();
-            let failure = Arc::clone(queue.failure.get_or_insert_with(|| Arc::new(ended())));
-            (queue.release(), failure)
-        };
-        for answer in released {
-            answer.send(Err(Arc::clone(&failure))).ok();
-        }
+        self.0.queue().failure.get_or_insert_with(|| Arc::new(ended()));
         self.0.written.notify_waiters();
+        self.0.settled.notify_one();
     }
 }
 
@@ -294,10 +311,9 @@ fn ended() -> StoreError {
     StoreError::Write("the journal's writer has ended".to_owned())
 }
 
-/// The writer's task.
+/// The writer's thread.
 async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
     let _attended = Attended(Arc::clone(&shared));
-    let mut company = Company::default();
     loop {
         let next = shared.queue().next();
         match next {
@@ -309,120 +325,33 @@ async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
             }
             Next::Write(entry, last) => {
                 let load = Load::of(&entry);
-                let began = Instant::now();
                 let result = store.append(&batch(&lease, entry)).await;
-                let took = began.elapsed();
-                match settle(&shared, last, load, result) {
-                    Settled::Failed => return,
-                    Settled::Told { released, waiting } => {
-                        company.meet(released, waiting);
-                        if released > 1 && company.is_expected() {
-                            company.learn(gather(&shared, released + waiting, took).await);
-                        }
-                    }
+                let has_failed = shared.queue().settle(last, load, result);
+                shared.commits.fetch_add(u64::from(!has_failed), Ordering::Relaxed);
+                shared.settled.notify_one();
+                shared.written.notify_waiters();
+                if has_failed {
+                    return;
                 }
             }
         }
     }
 }
 
-/// What a commit came to for those who waited for it.
-enum Settled {
-    /// So many know that it is on disk, and so many wait for the next.
-    Told { released: usize, waiting: usize },
-    /// There will be no further commit.
-    Failed,
-}
-
-/// Tells those who wait.
-fn settle(shared: &Shared, last: Durable, load: Load, result: Result<(), StoreError>) -> Settled {
-    let (released, waiting, result) = {
-        let mut queue = shared.queue();
-        match result {
-            Ok(()) => {
-                shared.commits.fetch_add(1, Ordering::Relaxed);
-                queue.durable = last;
-                queue.pending.events -= load.events;
-                queue.pending.bytes -= load.bytes;
-            }
-            Err(error) => {
-                queue.failure = Some(Arc::new(error));
-                queue.gathered = Entry::default();
-            }
-        }
-        let released = queue.release();
-        (released, queue.waiting.len(), queue.failure.clone().map_or(Ok(()), Err))
-    };
-    let settled = match &result {
-        Ok(()) => Settled::Told { released: released.len(), waiting },
-        Err(_) => Settled::Failed,
-    };
-    for sender in released {
-        // Who no longer waits need not be told.
-        sender.send(result.clone()).ok();
-    }
-    shared.written.notify_waiters();
-    settled
-}
-
-/// Those who were told often have the next event at hand. If they are let go first, they share the
-/// next commit; otherwise the fastest of them would get one of its own, and all others would wait
-/// for two. Of many, half will do: the others come while the disk is busy. Others' processes need a
-/// moment for it, and timers are too coarse for that moment. Says whether they came.
-async fn gather(shared: &Shared, everybody: usize, took: Duration) -> bool {
-    let until = Instant::now() + took.clamp(LEAST_PATIENCE, MOST_PATIENCE);
-    let wanted = if everybody > MANY { everybody / 2 } else { everybody };
+/// Tells those who wait what became of a commit, until there will be none any more.
+async fn tell(shared: Arc<Shared>) {
     loop {
-        tokio::task::yield_now().await;
-        {
-            let queue = shared.queue();
-            if queue.waiting.len() >= wanted {
-                return true;
-            }
-            if queue.closed || !queue.has_room() {
-                return false;
-            }
+        shared.settled.notified().await;
+        let (released, failure) = {
+            let mut queue = shared.queue();
+            (queue.release(), queue.failure.clone())
+        };
+        for answer in released {
+            // Who no longer waits need not be told.
+            answer.send(failure.clone().map_or(Ok(()), Err)).ok();
         }
-        if Instant::now() >= until {
-            return false;
-        }
-    }
-}
-
-/// What is known of those who share commits: whether they come back at once. Who was waited for in
-/// vain is waited for less and less often, until they come.
-#[derive(Debug, Default)]
-struct Company {
-    /// How many there were at the last commit.
-    size: usize,
-    missed: u32,
-    /// For so many commits nobody is waited for.
-    pass: u32,
-}
-
-impl Company {
-    fn is_expected(&mut self) -> bool {
-        let is_expected = self.pass == 0;
-        self.pass = self.pass.saturating_sub(1);
-        is_expected
-    }
-
-    /// Takes note of who shared a commit and who came while it lasted: if they are all there again,
-    /// a commit's time is enough for them, and they are worth waiting for.
-    fn meet(&mut self, released: usize, waiting: usize) {
-        let size = released + waiting;
-        if waiting > 0 && self.size > 1 && size >= self.size {
-            self.learn(true);
-        }
-        self.size = size;
-    }
-
-    fn learn(&mut self, they_came: bool) {
-        if they_came {
-            (self.missed, self.pass) = (0, 0);
-        } else {
-            self.missed = (self.missed + 1).min(MOST_MISSED);
-            self.pass = (1 << self.missed) - 1;
+        if failure.is_some() {
+            return;
         }
     }
 }
@@ -444,54 +373,3 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 /// More than this is not gathered if the producers ask for room.
 const MOST_EVENTS: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
-
-/// How long is waited for company that does not come. A disk that answers faster than a few
-/// processes can take turns is waited for together all the same: it costs less than a commit each.
-const LEAST_PATIENCE: Duration = Duration::from_micros(250);
-const MOST_PATIENCE: Duration = Duration::from_micros(500);
-
-/// After so many disappointments in a row it stays at one attempt in 64 commits.
-const MOST_MISSED: u32 = 6;
-
-/// More reporters than this keep the processor as busy as the disk.
-const MANY: usize = 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_does_not_come_is_waited_for_less_and_less_often() {
-        let mut company = Company::default();
-        let mut pauses = Vec::new();
-        for _miss in 0..9 {
-            let mut passed = 0;
-            while !company.is_expected() {
-                passed += 1;
-            }
-            pauses.push(passed);
-            company.learn(false);
-        }
-        assert_eq!(pauses, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
-        while !company.is_expected() {}
-        company.learn(true);
-        assert!(company.is_expected() && company.is_expected());
-    }
-
-    #[test]
-    fn who_comes_back_while_a_commit_lasts_is_expected_again() {
-        let missed = || {
-            let mut company = Company::default();
-            company.meet(7, 1);
-            (0..5).for_each(|_| company.learn(false));
-            company
-        };
-        let mut prompt = missed();
-        prompt.meet(1, 7);
-        assert!(prompt.is_expected());
-        let mut slow = missed();
-        slow.meet(1, 0);
-        slow.meet(1, 0);
-        assert!(!slow.is_expected());
-    }
-}

@@ -124,10 +124,9 @@ impl Dispatcher {
         let facts = self.engine.facts();
         if facts.ended_rate_limited() {
             self.limited = self.limited.saturating_add(1);
-            let left = match facts.retry_at() {
-                Some(retry_at) => retry_at.since(self.clock.now().at),
-                None => back_off(self.limited),
-            };
+            // A time that has passed, or that was too early again and again, is no reason for haste.
+            let told = facts.retry_at().map(|at| at.since(self.clock.now().at));
+            let left = told.unwrap_or_default().max(back_off(self.limited));
             return Some(Wait { why: "rate limit".to_owned(), left, is_active: false });
         }
         self.limited = 0;

@@ -33,10 +33,13 @@ pub(super) async fn serve(
     // Without a stream there is nobody to be told why.
     let Ok(stream) = ClientStream::new(stream) else { return };
     let lines = BufReader::with_capacity(READ_BUFFER, stream);
-    let mut connection = Connection { lines, door, settings, closing };
+    let mut connection = Connection { lines, door, settings, closing, is_answered: true };
     let ended = match admitted {
         Ok(()) => connection.answer_all().await,
-        Err(refusal) => connection.refuse(refusal).await,
+        Err(refusal) => {
+            connection.refuse(refusal).await;
+            Ok(())
+        }
     };
     // A client that went away in the middle is no concern of the run's.
     drop(ended);
@@ -53,6 +56,8 @@ struct Connection {
     door: Door,
     settings: Arc<Settings>,
     closing: watch::Receiver<bool>,
+    /// Whether the client still takes answers.
+    is_answered: bool,
 }
 
 impl Connection {
@@ -88,9 +93,9 @@ impl Connection {
             match read {
                 Ok(what) => {
                     let answer = ask(&self.settings, self.source(), what).await;
-                    self.write(&answer).await?;
+                    self.answer(&answer).await;
                 }
-                Err(refusal) => self.refuse(refusal).await?,
+                Err(refusal) => self.refuse(refusal).await,
             }
         }
     }
@@ -102,12 +107,20 @@ impl Connection {
         }
     }
 
-    async fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
+    async fn refuse(&mut self, refusal: Refusal) {
         let answer = error_line(&refusal.message);
         if refusal.forbidden {
             ask(&self.settings, self.source(), What::Refused(refusal)).await;
         }
-        self.write(&answer).await
+        self.answer(&answer).await;
+    }
+
+    /// Answers a line. Who sends and goes away, or never reads, is not answered any more; what they
+    /// have sent counts all the same.
+    async fn answer(&mut self, line: &str) {
+        if self.is_answered {
+            self.is_answered = self.write(line).await.is_ok();
+        }
     }
 
     /// Sends every event from now on. Whoever can't keep up is dropped: the run waits for nobody.

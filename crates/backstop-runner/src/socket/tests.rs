@@ -128,6 +128,16 @@ fn an_event_is_handed_on_and_answered_with_the_decision() {
 }
 
 #[test]
+fn who_reports_and_goes_away_is_heard_to_the_end() {
+    let fixture = Fixture::new();
+    let lines = (0..50).map(|n| format!("{}\n", unit(&n.to_string()).to_json()));
+    let mut leaving = UnixStream::connect(fixture.place.report()).unwrap();
+    leaving.write_all(lines.collect::<String>().as_bytes()).unwrap();
+    drop(leaving);
+    until("all of it", || fixture.heard().len() == 50);
+}
+
+#[test]
 fn orders_come_from_the_operator() {
     let fixture = Fixture::new();
     let order = Order::Stop { now: true, by: "ann".to_owned() };

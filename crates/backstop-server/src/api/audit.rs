@@ -68,7 +68,11 @@ fn repository(query: &mut Query) -> Result<(Option<String>, Option<String>), Pro
     let Some((of, name)) = repo.as_deref().and_then(|repo| repo.split_once('/')) else {
         return Ok((owner, repo));
     };
-    if owner.as_deref().is_some_and(|owner| owner != of) || of.is_empty() || name.contains('/') {
+    if owner.as_deref().is_some_and(|owner| owner != of)
+        || of.is_empty()
+        || name.is_empty()
+        || name.contains('/')
+    {
         let why = "`repo` is the name of a repository, or `OWNER/NAME`";
         return Err(Problem::invalid("repo", why));
     }

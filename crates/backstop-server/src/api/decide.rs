@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use backstop_core::decision::Decision;
 use backstop_core::document::Syntax;
 use backstop_core::event::Event;
@@ -220,7 +221,11 @@ pub(crate) fn hold(
 }
 
 pub(crate) fn answered(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+    let mut response = Response::new(Body::from(text));
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *response.headers_mut() = headers;
+    response
 }
 
 /// A decision in whatever form, with what a command needs of it that ends by it: not every form says
@@ -296,3 +301,5 @@ impl JsonSchema for DecidedSchema {
 
 const STORE_FAILED: &str = "Held: the store can't be read, so nobody can tell what the policy says";
 const MOST_FINDINGS: usize = 50;
+/// Room for all headers of an answer, so that it is made once.
+const HEADERS: usize = 10;

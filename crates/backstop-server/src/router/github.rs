@@ -25,7 +25,7 @@ fn stop_decision() -> Route {
         "/api/github/prs/{prNumber}/checks/stop-decision",
         "decideRerun",
         REPORT,
-        || get(rerun::stop_decision),
+        |door| get(door.before(rerun::stop_decision)),
     )
     .says("Whether failed jobs of a pull request may be run again.")
     .path_name("prNumber", "The pull request.", number())
@@ -52,21 +52,23 @@ fn stop_decision() -> Route {
 }
 
 fn guarded_rerun() -> Route {
-    Route::new(Method::POST, "/v1/github/rerun", "rerunJobs", OPERATE, || post(github::rerun_route))
-        .says("Runs jobs of a pull request again, if the decision allows it.")
-        .takes::<Rerun>()
-        .answers::<schemas::Object>(
-            200,
-            "The decision, with what became of it under `decision`, and of each job.",
-        )
-        .refuses(409, "This service has no token for GitHub.")
-        .refuses(502, "GitHub can't be asked.")
-        .when_store_fails(github::hold_for_store)
+    Route::new(Method::POST, "/v1/github/rerun", "rerunJobs", OPERATE, |door| {
+        post(door.before(github::rerun_route))
+    })
+    .says("Runs jobs of a pull request again, if the decision allows it.")
+    .takes::<Rerun>()
+    .answers::<schemas::Object>(
+        200,
+        "The decision, with what became of it under `decision`, and of each job.",
+    )
+    .refuses(409, "This service has no token for GitHub.")
+    .refuses(502, "GitHub can't be asked.")
+    .when_store_fails(github::hold_for_store)
 }
 
 fn webhook() -> Route {
-    Route::new(Method::POST, "/webhooks/github", "hearGithub", Needs::Nothing, || {
-        post(github::receive)
+    Route::new(Method::POST, "/webhooks/github", "hearGithub", Needs::Nothing, |door| {
+        post(door.before(github::receive))
     })
     .says("Takes what GitHub tells of runs, jobs and checks.")
     .takes::<schemas::Object>()
@@ -80,8 +82,8 @@ fn webhook() -> Route {
 
 fn difference() -> Route {
     let hash = schemas::policy_hash;
-    Route::new(Method::GET, "/v1/policies/diff", "comparePolicies", READ, || {
-        get(difference::compare)
+    Route::new(Method::GET, "/v1/policies/diff", "comparePolicies", READ, |door| {
+        get(door.before(difference::compare))
     })
     .says("What differs between two policies, in words.")
     .required_query("from", "The hash of the one.", hash())

@@ -312,6 +312,7 @@ fn the_audit_is_read_and_counted() {
             ("/v1/audit?owner=you&repo=me/app", "", 400),
             ("/v1/audit?repo=me/app/more", "", 400),
             ("/v1/audit?repo=/app", "", 400),
+            ("/v1/audit?repo=me/", "", 400),
             ("/v1/audit?cursor=18446744073709551615", "", 400),
             ("/v1/analytics?x=1", "", 400),
         ],

@@ -181,7 +181,8 @@ macro_rules! select {
              WHERE ($1 IS NULL OR number ",
             $cursor,
             " $1) \
-             AND ($2 IS NULL OR resource_owner = $2) AND ($3 IS NULL OR resource_repo = $3) \
+             AND ($2 IS NULL OR lower(resource_owner) = lower($2)) \
+             AND ($3 IS NULL OR lower(resource_repo) = lower($3)) \
              AND ($4 IS NULL OR pr_number = $4) AND ($5 IS NULL OR request_id = $5) \
              AND ($6 IS NULL OR decision = $6) AND ($7 IS NULL OR reason_code = $7) \
              AND ($8 IS NULL OR run = $8) ORDER BY number ",

@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use futures_util::TryStreamExt as _;
+use sqlx::Either;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Executor as _, Transaction};
@@ -63,7 +65,7 @@ impl Writer {
         loop {
             let query = sqlx::query_with(sql.clone(), arguments.clone());
             let connection = self.connection(durability).await?;
-            match query.fetch_all(connection).await.map_err(Fault::from) {
+            match finished(connection, query).await.map_err(Fault::from) {
                 Err(fault) if patience.lasts(&fault) => {}
                 result => return result.map_err(|fault| self.remember(fault)),
             }
@@ -121,6 +123,20 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The rows of one statement, as soon as it is done: not when nothing more is to come, which the
+/// connection's thread would say by waking this one again.
+async fn finished(
+    connection: &mut SqliteConnection,
+    query: Query<'_, Sqlite, SqliteArguments>,
+) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    let mut told = connection.fetch_many(query);
+    let mut rows = Vec::new();
+    while let Some(Either::Right(row)) = told.try_next().await? {
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 impl Durability {

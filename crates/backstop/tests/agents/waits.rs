@@ -117,6 +117,20 @@ fn f10_a_single_wait_has_a_limit_too() {
 }
 
 #[test]
+fn a_time_that_has_passed_is_no_reason_for_haste() {
+    let test = limited("1|2", "Claude AI usage limit reached|1700000000", 1);
+    test.run(["run", "--until-success", "--", "./agent.sh"]).exits(0);
+    let started: Vec<_> =
+        test.events("iteration_started").iter().map(|event| at(event, "at")).collect();
+    let pauses: Vec<_> =
+        started.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_millis()).collect();
+    assert!(
+        matches!(pauses[..], [first, second] if first >= 1_000 && second >= 2_000),
+        "{pauses:?}"
+    );
+}
+
+#[test]
 fn a_single_iteration_says_what_the_agent_said_of_its_end() {
     let limit = claude(&[result("Claude AI usage limit reached|4102444800", true)]);
     let failed = claude(&[result("API Error: 500 Internal server error", true)]);

@@ -60,7 +60,7 @@ pub async fn audit_rows_are_filtered_and_paged(open: impl AsyncFn() -> Arc<dyn S
     let plain = |n| NewAuditRow { run: None, ..sample::audit_row(n) };
     let rows = [
         plain(1),
-        NewAuditRow { resource_repo: Some("other".to_owned()), ..plain(2) },
+        NewAuditRow { resource_repo: Some("Other".to_owned()), ..plain(2) },
         NewAuditRow { pr_number: Some(9), ..plain(3) },
         NewAuditRow { decision: "KILL".to_owned(), ..plain(4) },
         NewAuditRow { reason_code: None, resource_owner: None, ..plain(5) },
@@ -73,7 +73,8 @@ pub async fn audit_rows_are_filtered_and_paged(open: impl AsyncFn() -> Arc<dyn S
     let all = AuditFilter::default();
     let text = |text: &str| Some(text.to_owned());
     assert_eq!(numbers(AuditFilter { repo: text("other"), ..all.clone() }).await, [2]);
-    assert_eq!(numbers(AuditFilter { owner: text("acme"), ..all.clone() }).await, [1, 2, 3, 4, 6]);
+    assert_eq!(numbers(AuditFilter { repo: text("Other"), ..all.clone() }).await, [2]);
+    assert_eq!(numbers(AuditFilter { owner: text("Acme"), ..all.clone() }).await, [1, 2, 3, 4, 6]);
     assert_eq!(numbers(AuditFilter { pr_number: Some(9), ..all.clone() }).await, [3]);
     assert_eq!(numbers(AuditFilter { decision: text("KILL"), ..all.clone() }).await, [4]);
     let coded = AuditFilter { reason_code: text("MAX_ATTEMPTS"), ..all.clone() };

@@ -102,7 +102,9 @@ impl<'a> Settings<'a> {
         let Value::Table(events) = &hooks.value else { return Ok(None) };
         for (at_event, event) in events.entries.iter().enumerate() {
             let Value::List(groups) = &event.node.value else { continue };
-            for (at_group, group) in groups.iter().enumerate() {
+            // A call for some tools only was not written by us.
+            let for_all = groups.iter().enumerate().filter(|(_, group)| is_for_all(group));
+            for (at_group, group) in for_all {
                 let handlers = handlers_of(group);
                 let ours = |node: &Node| command_of(node, agent).is_some();
                 let Some(at) = handlers.iter().position(ours) else { continue };
@@ -181,8 +183,9 @@ fn hooks_of(group: &Node) -> Option<&Node> {
 fn is_for_all(group: &Node) -> bool {
     let Value::Table(table) = &group.value else { return false };
     let matcher = table.get("matcher").map(|entry| &entry.node.value);
-    matcher
-        .is_none_or(|matcher| matches!(matcher, Value::String(text) if matches!(&**text, "" | "*")))
+    matcher.is_none_or(
+        |matcher| matches!(matcher, Value::String(text) if matches!(&**text, "" | "*" | ".*")),
+    )
 }
 
 fn handlers_of(group: &Node) -> &[Node] {

@@ -84,7 +84,8 @@ fn a_call_for_some_tools_is_not_one_for_all() {
         value["hooks"]["PreToolUse"].as_array().unwrap().len()
     };
     assert_eq!(groups(&with(some)), 2);
-    for all in ["", "*"] {
+    assert_eq!(without(&with(some), None), some, "it was there before");
+    for all in ["", "*", ".*"] {
         assert_eq!(groups(&with(&some.replace("Bash", all))), 1);
     }
 }

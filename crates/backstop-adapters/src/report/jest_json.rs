@@ -4,10 +4,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::recognise::Found;
+use super::runs::Runs;
 use super::{Case, Format, Status, TestReport, lenient};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    document(
+    documents(
         text,
         Format::JestJson,
         &["\"numTotalTests\"", "\"testResults\""],
@@ -19,39 +20,81 @@ pub(super) fn read(text: &str) -> Option<Found> {
     )
 }
 
-/// Reads the one JSON object of a report: the text itself, or a part of it that begins on a line of
-/// its own. `marks` are keys that every such object has.
-pub(super) fn document<T: DeserializeOwned>(
+/// Reads the JSON objects of a report: the text itself, or parts of it that begin on a line of their
+/// own. `marks` are keys that every such object has.
+pub(super) fn documents<T: DeserializeOwned>(
     text: &str,
     format: Format,
     marks: &[&str],
-    tell: impl FnOnce(T, &mut TestReport) -> bool,
+    tell: impl Fn(T, &mut TestReport) -> bool,
 ) -> Option<Found> {
-    let mut places = Vec::new();
-    for mark in marks {
-        places.push(memchr::memmem::find(text.as_bytes(), mark.as_bytes())?);
-    }
-    let first = places.into_iter().min()?;
-    let before = &text[..first];
-    let begin = if text.trim_start().starts_with('{') {
-        text.find('{')?
-    } else {
-        before.rfind("\n{").map(|at| at + 1)?
-    };
-    let mut report = TestReport::new(format);
-    let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<T>();
-    match values.next()? {
-        Ok(root) => {
-            if !tell(root, &mut report) {
-                return None;
+    let mut whole: Option<Found> = None;
+    let mut from = 0;
+    let mut refused = 0;
+    while refused < MOST_REFUSED
+        && let Some(first) = first_of_all(&text[from..], marks)
+    {
+        let found = beginnings(text, from, from + first)
+            .find_map(|begin| document(&text[begin..], format, &tell).map(|it| (begin, it)));
+        let Some((begin, (report, length))) = found else {
+            refused += 1;
+            from += first + 1;
+            continue;
+        };
+        from = begin + length.unwrap_or(text.len() - begin);
+        let mut own = report.clone();
+        own.conclude();
+        let whole = match &mut whole {
+            Some(whole) => {
+                whole.report.merge(report);
+                whole
             }
-        }
-        Err(error) if error.is_eof() => report.mark_broken("the JSON is cut off"),
-        Err(_) => return None,
+            None => whole.insert(Found { report, at: from, runs: Runs::default() }),
+        };
+        whole.at = from;
+        whole.runs.push_report(begin..from, &own);
     }
-    let at = if report.broken.is_some() { text.len() } else { begin + values.byte_offset() };
-    Some(Found { report, at })
+    whole
 }
+
+/// Where the first of the marks stands, if all of them are there.
+fn first_of_all(text: &str, marks: &[&str]) -> Option<usize> {
+    let mut first = text.len();
+    for mark in marks {
+        first = first.min(memchr::memmem::find(text.as_bytes(), mark.as_bytes())?);
+    }
+    Some(first)
+}
+
+/// Where the object around a mark may begin: on the last line that does, or with the text.
+fn beginnings(text: &str, from: usize, mark: usize) -> impl Iterator<Item = usize> {
+    let before = &text[from..mark];
+    let line = before.rfind("\n{").map(|at| from + at + 1);
+    let own =
+        before.find(|it: char| !it.is_whitespace()).filter(|at| before[*at..].starts_with('{'));
+    line.into_iter().chain(own.map(|at| from + at))
+}
+
+/// What the object says that the text begins with, and how long it is, if it has an end.
+fn document<T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    tell: impl Fn(T, &mut TestReport) -> bool,
+) -> Option<(TestReport, Option<usize>)> {
+    let mut report = TestReport::new(format);
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    match values.next()? {
+        Ok(root) => tell(root, &mut report).then(|| (report, Some(values.byte_offset()))),
+        Err(error) if error.is_eof() => {
+            report.mark_broken("the JSON is cut off");
+            Some((report, None))
+        }
+        Err(_) => None,
+    }
+}
+
+/// Objects that only look like a report. Each may be as long as the text.
+const MOST_REFUSED: usize = 16;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,7 @@
 //! `jest --json`, and vitest in the same form.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -28,42 +30,63 @@ pub(super) fn documents<T: DeserializeOwned>(
     marks: &[&str],
     tell: impl Fn(T, &mut TestReport) -> bool,
 ) -> Option<Found> {
+    let mut marks = Marks { text, places: marks.iter().map(|mark| (*mark, None)).collect() };
     let mut whole: Option<Found> = None;
     let mut from = 0;
     let mut refused = 0;
     while refused < MOST_REFUSED
-        && let Some(first) = first_of_all(&text[from..], marks)
+        && let Some(first) = marks.first_from(from)
     {
-        let found = beginnings(text, from, from + first)
-            .find_map(|begin| document(&text[begin..], format, &tell).map(|it| (begin, it)));
-        let Some((begin, (report, length))) = found else {
-            refused += 1;
-            from += first + 1;
-            continue;
-        };
-        from = begin + length.unwrap_or(text.len() - begin);
-        let mut own = report.clone();
-        own.conclude();
-        let whole = match &mut whole {
-            Some(whole) => {
-                whole.report.merge(report);
-                whole
+        let mut next = first + 1;
+        for begin in beginnings(text, from, first) {
+            match document(&text[begin..], format, &tell) {
+                Document::Report(report, length) => {
+                    next = length.map_or(text.len(), |length| begin + length);
+                    add(&mut whole, report, begin..next);
+                    break;
+                }
+                Document::Other(length) => next = next.max(begin + length),
+                Document::None => refused += 1,
             }
-            None => whole.insert(Found { report, at: from, runs: Runs::default() }),
-        };
-        whole.at = from;
-        whole.runs.push_report(begin..from, &own);
+        }
+        from = next;
     }
     whole
 }
 
-/// Where the first of the marks stands, if all of them are there.
-fn first_of_all(text: &str, marks: &[&str]) -> Option<usize> {
-    let mut first = text.len();
-    for mark in marks {
-        first = first.min(memchr::memmem::find(text.as_bytes(), mark.as_bytes())?);
+fn add(whole: &mut Option<Found>, mut report: TestReport, place: Range<usize>) {
+    report.conclude();
+    let mut runs = Runs::default();
+    runs.push_report(place.clone(), &report);
+    match whole {
+        Some(whole) => {
+            whole.at = place.end;
+            whole.report.merge(report);
+            whole.runs.append(runs);
+        }
+        None => *whole = Some(Found { report, at: place.end, runs }),
     }
-    Some(first)
+}
+
+/// Keys, and where each stands next.
+struct Marks<'a> {
+    text: &'a str,
+    places: Vec<(&'a str, Option<usize>)>,
+}
+
+impl Marks<'_> {
+    /// Where the first of them stands, if all of them still come.
+    fn first_from(&mut self, from: usize) -> Option<usize> {
+        let mut first = self.text.len();
+        for (mark, place) in &mut self.places {
+            if place.is_none_or(|place| place < from) {
+                let rest = self.text.as_bytes().get(from..)?;
+                *place = Some(from + memchr::memmem::find(rest, mark.as_bytes())?);
+            }
+            first = first.min(place.unwrap_or(first));
+        }
+        Some(first)
+    }
 }
 
 /// Where the object around a mark may begin: on the last line that does, or with the text.
@@ -75,25 +98,36 @@ fn beginnings(text: &str, from: usize, mark: usize) -> impl Iterator<Item = usiz
     line.into_iter().chain(own.map(|at| from + at))
 }
 
-/// What the object says that the text begins with, and how long it is, if it has an end.
+/// What a text begins with.
+enum Document {
+    /// A report, and how long it is, if it has an end.
+    Report(TestReport, Option<usize>),
+    /// Something else, and how long it is.
+    Other(usize),
+    None,
+}
+
 fn document<T: DeserializeOwned>(
     text: &str,
     format: Format,
     tell: impl Fn(T, &mut TestReport) -> bool,
-) -> Option<(TestReport, Option<usize>)> {
+) -> Document {
     let mut report = TestReport::new(format);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
-    match values.next()? {
-        Ok(root) => tell(root, &mut report).then(|| (report, Some(values.byte_offset()))),
-        Err(error) if error.is_eof() => {
+    match values.next() {
+        Some(Ok(root)) => match tell(root, &mut report) {
+            true => Document::Report(report, Some(values.byte_offset())),
+            false => Document::Other(values.byte_offset()),
+        },
+        Some(Err(error)) if error.is_eof() => {
             report.mark_broken("the JSON is cut off");
-            Some((report, None))
+            Document::Report(report, None)
         }
-        Err(_) => None,
+        Some(Err(_)) | None => Document::None,
     }
 }
 
-/// Objects that only look like a report. Each may be as long as the text.
+/// What is no JSON. Each may be read as far as the text goes.
 const MOST_REFUSED: usize = 16;
 
 #[derive(Deserialize)]

@@ -28,10 +28,11 @@ pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
     let mut found: Vec<Found> = readers.filter_map(|(_, read)| read(&text)).collect();
     found.iter_mut().for_each(|found| found.report.conclude());
     // Of equals the first of the table. One without a test is told only if there are none at all.
-    let last = found.iter().rev().max_by_key(|found| (!found.report.is_empty(), found.at));
-    let last = last.map(|last| {
-        let mut report = last.report.clone();
-        if let Some(earlier) = gone_wrong_before(last, &found) {
+    let rank = |at: &usize| (!found[*at].report.is_empty(), found[*at].at);
+    let last = (0..found.len()).rev().max_by_key(rank).map(|last| {
+        let earlier = gone_wrong_before(&found[last], &found);
+        let mut report = found.swap_remove(last).report;
+        if let Some(earlier) = earlier {
             report.mark_broken(earlier);
         }
         report

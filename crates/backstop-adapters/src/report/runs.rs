@@ -41,6 +41,11 @@ impl Runs {
         }
     }
 
+    pub(super) fn append(&mut self, mut more: Self) {
+        more.0.truncate(MOST_CASES.saturating_sub(self.0.len()));
+        self.0.append(&mut more.0);
+    }
+
     /// Takes in a run of which a report tells all that it did not tell before.
     pub(super) fn push_since(&mut self, place: Range<usize>, before: Before, report: &TestReport) {
         let failed = report.counts().failed.saturating_sub(before.failed);

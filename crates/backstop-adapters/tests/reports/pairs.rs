@@ -359,6 +359,16 @@ fn what_went_wrong_is_said_with_the_name_of_its_runner() {
     assert!(libtest(&named).expect("a report").succeeded(), "who names a format asks for no other");
 }
 
+#[test]
+fn what_looks_like_a_report_hides_none() {
+    let lines = "{\"level\":\"info\",\"results\":null,\"reportFormat\":1}\n".repeat(100);
+    for (format, failing, passing) in RUNS {
+        assert!(!succeeds(&format!("{lines}{failing}")), "{format}");
+        assert!(succeeds(&format!("{lines}{passing}")), "{format}");
+        assert!(!succeeds(&format!("a < b, <c\n{failing}")), "{format}");
+    }
+}
+
 /// The runs of very long output are compared with each other, but not each with every other one.
 #[test]
 fn many_runs_take_no_longer_than_their_text() {

@@ -24,6 +24,7 @@ mod pattern;
 mod pytest;
 mod recognise;
 mod rspec;
+mod runs;
 mod source;
 mod sympy;
 mod tap;

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 use backstop_adapters::report::{Format, Source, Status, TestReport, recognise};
 use proptest::prelude::*;
 
+#[path = "reports/pairs.rs"]
+mod pairs;
+
 /// Where recorded reports are, on machines that have them.
 fn recorded() -> Option<PathBuf> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures"));

@@ -143,9 +143,6 @@ pub async fn run(
         return None;
     }
     let tests = results.find(&ended.stdout).await;
-    // A project without tests has none that failed, if the runner sees it the same way.
-    let is_named = report.is_some_and(|report| report != "auto");
-    let tests = tests.filter(|tests| is_named || !ended.is_success() || !tests.is_empty());
     let mut said = detail(&ended);
     let outcome = if ended.timed_out {
         VerificationOutcome::TimedOut
@@ -175,6 +172,8 @@ fn contradiction(
         (Some(tests), _) if tests.succeeded() => None,
         // Only a part of its output is known, so that the rest of the report may have been fine.
         (Some(tests), _) if ended.truncated && tests.counts().failed == 0 => None,
+        // Whoever deletes all tests has proved nothing.
+        (Some(tests), _) if tests.is_empty() => Some("no test ran".to_owned()),
         (Some(tests), _) => Some(match (tests.counts().failed, &tests.broken) {
             (0, Some(broken)) => format!("its tests are no proof ({broken})"),
             (failed, _) => format!("{failed} of its tests failed"),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::jest_json::document;
+use super::jest_json::documents;
 use super::recognise::Found;
 use super::{Case, Format, Status, TestReport, lenient};
 
@@ -10,13 +10,13 @@ pub(super) fn read(text: &str) -> Option<Found> {
     // Reports from before the format had a name are known by what every one of them has.
     let old = ["\"results\"", "\"tool\"", "\"summary\"", "\"tests\""];
     let new = ["\"reportFormat\"", "\"results\""];
-    document(text, Format::Ctrf, &new, tell).or_else(|| document(text, Format::Ctrf, &old, tell))
+    documents(text, Format::Ctrf, &new, tell).or_else(|| documents(text, Format::Ctrf, &old, tell))
 }
 
 /// Reads what somebody says is a report of this format, though little in it does.
 pub(super) fn read_given(text: &str) -> Option<Found> {
     let marks = ["\"results\"", "\"tests\""];
-    document(text, Format::Ctrf, &marks, |root: Root, report| {
+    documents(text, Format::Ctrf, &marks, |root: Root, report| {
         let Some(results) = root.results else { return false };
         results.tests.into_iter().for_each(|test| report.push(test.case()));
         true

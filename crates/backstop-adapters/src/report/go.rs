@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bounded::{MOST_TEXT, append};
 use super::recognise::Found;
-use super::text::{Line, lines, seconds};
+use super::runs::{Before, Runs};
+use super::text::{Line, read_lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::new();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::new(), Reading::line).finish()
 }
 
 struct Reading {
@@ -33,6 +30,9 @@ struct Reading {
     is_verbose: bool,
     is_empty: bool,
     has_verdict: bool,
+    /// Where the first line of the package stands.
+    begin: Option<usize>,
+    runs: Runs,
     at: usize,
 }
 
@@ -52,6 +52,8 @@ impl Reading {
             is_verbose: false,
             is_empty: false,
             has_verdict: false,
+            begin: None,
+            runs: Runs::default(),
             at: 0,
         }
     }
@@ -60,11 +62,15 @@ impl Reading {
         let text = line.text;
         if let Some(package) = package_line(text) {
             self.at = line.end;
+            let before = Before::of(&self.report);
             self.package(&package);
+            let begun = self.begin.take().unwrap_or(line.begin);
+            self.runs.push_since(begun..line.end, before, &self.report);
         } else if self.repeats(text) {
             self.at = line.end;
         } else if let Some(result) = self.result(text) {
             self.at = line.end;
+            self.begin.get_or_insert(line.begin);
             self.running.remove(result.name);
             self.speaker = Some(result.name.to_owned());
             self.cases.push(Case::new(result.name, result.status).taking(result.seconds));
@@ -74,6 +80,9 @@ impl Reading {
             }
         } else if let Some(told) = text.strip_prefix("=== ") {
             self.told(told);
+            if self.is_verbose {
+                self.begin.get_or_insert(line.begin);
+            }
         } else if let Some((_, name)) = text.rsplit_once("=== RUN   ")
             && self.is_verbose
             && !name.contains(' ')
@@ -186,6 +195,7 @@ impl Reading {
             return None;
         }
         if is_open {
+            let before = Before::of(&self.report);
             // A test binary that is run by itself names no package, but says how it ended.
             if !self.has_verdict {
                 self.report.mark_broken("cut off before the package's result");
@@ -198,8 +208,10 @@ impl Reading {
             for name in std::mem::take(&mut self.running) {
                 self.report.push(did_not_finish(&name, ""));
             }
+            let begun = self.begin.unwrap_or(self.at).min(self.at);
+            self.runs.push_since(begun..self.at, before, &self.report);
         }
-        Some(Found { report: self.report, at: self.at })
+        Some(Found { report: self.report, at: self.at, runs: self.runs })
     }
 }
 

@@ -8,19 +8,30 @@ use serde::Deserialize;
 use super::bounded::{MOST_TEXT, append};
 use super::go::{benchmark, case_name, did_not_finish, fail_package, result_line};
 use super::recognise::Found;
+use super::runs::{Before, Runs};
 use super::text::lines;
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading =
-        Reading { report: TestReport::new(Format::GoJson), packages: BTreeMap::new(), at: None };
+    let mut reading = Reading {
+        report: TestReport::new(Format::GoJson),
+        packages: BTreeMap::new(),
+        open: BTreeSet::new(),
+        begun: None,
+        runs: Runs::default(),
+        at: None,
+    };
     for line in lines(text) {
         let json = line.whole.trim();
         if json.starts_with('{')
             && let Ok(record) = serde_json::from_str::<Record<'_>>(json)
-            && reading.record(&record)
         {
-            reading.at = Some(line.end);
+            let before = Before::of(&reading.report);
+            if reading.record(&record) {
+                reading.at = Some(line.end);
+                reading.begun.get_or_insert((line.begin, before));
+                reading.follow(&record, line.end);
+            }
         }
     }
     reading.finish()
@@ -47,6 +58,11 @@ struct Record<'a> {
 struct Reading {
     report: TestReport,
     packages: BTreeMap<String, Package>,
+    /// The packages that have begun and not ended: they run at the same time.
+    open: BTreeSet<String>,
+    /// Where the first of them began.
+    begun: Option<(usize, Before)>,
+    runs: Runs,
     /// Where the last event stands.
     at: Option<usize>,
 }
@@ -78,7 +94,7 @@ impl Reading {
     fn record(&mut self, record: &Record<'_>) -> bool {
         let action = record.action.as_ref();
         if let (Some(path), "build-output" | "build-fail") = (&record.import_path, action) {
-            let name = path.split_whitespace().next().unwrap_or_default();
+            let name = first_word(path);
             let package = self.packages.entry(name.to_owned()).or_default();
             let output = record.output.as_deref().unwrap_or_default();
             if !output.starts_with("# ") {
@@ -139,8 +155,25 @@ impl Reading {
         true
     }
 
+    /// Packages that run at the same time are one run.
+    fn follow(&mut self, record: &Record<'_>, end: usize) {
+        let path = record.package.as_deref().or(record.import_path.as_deref().map(first_word));
+        let name = path.unwrap_or_default();
+        if !self.packages.get(name).is_some_and(|package| package.is_open) {
+            self.open.remove(name);
+        } else if !self.open.contains(name) {
+            self.open.insert(name.to_owned());
+        }
+        if self.open.is_empty()
+            && let Some((begun, before)) = self.begun.take()
+        {
+            self.runs.push_since(begun..end, before, &self.report);
+        }
+    }
+
     fn finish(mut self) -> Option<Found> {
         let at = self.at?;
+        let begun = self.begun;
         for (name, mut package) in self.packages {
             if package.is_open {
                 if !package.note.is_empty() {
@@ -152,8 +185,16 @@ impl Reading {
                 package.close_running(&mut self.report, &name);
             }
         }
-        Some(Found { report: self.report, at })
+        if let Some((begun, before)) = begun {
+            self.runs.push_since(begun..at, before, &self.report);
+        }
+        Some(Found { report: self.report, at, runs: self.runs })
     }
+}
+
+/// The path in `example.org/a [example.org/a.test]`.
+fn first_word(path: &str) -> &str {
+    path.split_whitespace().next().unwrap_or_default()
 }
 
 impl Package {

@@ -1,20 +1,24 @@
 //! What jest prints.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines};
 use super::tick::{bulleted, parts, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
+}
+
+/// A call of the console.
+struct Console {
+    depth: usize,
+    place: Range<usize>,
 }
 
 #[derive(Default)]
@@ -27,7 +31,7 @@ struct Reading {
     errors: BTreeMap<String, String>,
     speaker: Option<String>,
     /// How far the call of the console is indented whose words are being read.
-    console: Option<usize>,
+    console: Option<Console>,
     /// Below the heading for all that a file wrote to the console.
     in_console: bool,
     /// The line before was blank, or there was none.
@@ -36,6 +40,9 @@ struct Reading {
     unloaded: BTreeSet<String>,
     suites: Option<TestCounts>,
     totals: TestCounts,
+    /// Where the first file stands of the run that goes on.
+    begun: Option<usize>,
+    runs: Runs,
     at: usize,
 }
 
@@ -43,17 +50,24 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         let after_blank = std::mem::replace(&mut self.after_blank, text.is_empty());
-        if self.is_printed(text, after_blank) {
+        if self.is_printed(&line, after_blank) {
             return;
         }
         if let Some(suites) = text.strip_prefix("Test Suites: ").and_then(figures) {
             self.suites = Some(suites);
         } else if let Some(tests) = text.strip_prefix("Tests: ").and_then(figures) {
-            if self.suites.is_some() {
+            if let Some(suites) = self.suites {
                 self.totals = tests;
                 self.at = line.end;
+                let is_unloaded = suites.failed > 0 && tests.failed == 0;
+                let broken = is_unloaded.then(|| unloaded(suites.failed));
+                let begun = self.begun.take().unwrap_or(line.begin);
+                self.runs.push(begun..line.end, tests.failed, broken.as_deref());
             }
         } else if let Some(file) = file_line(text) {
+            if is_script(file) {
+                self.begun.get_or_insert(line.begin);
+            }
             self.file = file.to_owned();
             self.blocks.clear();
             self.speaker = None;
@@ -69,20 +83,29 @@ impl Reading {
 
     /// Whether a line was written to the console: indented below a line that says how. Such a line
     /// has a blank one before it, unlike the title of a block of that name.
-    fn is_printed(&mut self, text: &str, after_blank: bool) -> bool {
-        if let Some(depth) = self.console {
-            if text.is_empty() || indent(text) > depth {
+    fn is_printed(&mut self, line: &Line<'_>, after_blank: bool) -> bool {
+        let text = line.text;
+        if let Some(console) = &mut self.console {
+            if text.is_empty() || indent(text) > console.depth {
+                console.place.end = line.end;
                 return true;
             }
-            self.console = None;
+            self.end_console();
         }
         let begins = text.starts_with("  ")
             && (after_blank || self.in_console || self.file.is_empty())
             && text.trim_start().strip_prefix("console.").is_some_and(is_method);
         if begins {
-            self.console = Some(indent(text));
+            self.console = Some(Console { depth: indent(text), place: line.begin..line.end });
         }
         begins
+    }
+
+    /// What others say in there was printed by a test.
+    fn end_console(&mut self) {
+        if let Some(console) = self.console.take() {
+            self.runs.push(console.place, 0, None);
+        }
     }
 
     fn heading(&mut self, heading: &str) {
@@ -137,7 +160,8 @@ impl Reading {
         file.into_iter().chain(titles).collect::<Vec<_>>().join(" > ")
     }
 
-    fn finish(self) -> Option<Found> {
+    fn finish(mut self) -> Option<Found> {
+        self.end_console();
         let suites = self.suites.filter(|_| self.at > 0)?;
         let mut report = TestReport::new(Format::Jest);
         let mut errors = self.errors;
@@ -158,13 +182,23 @@ impl Reading {
         report.settle(self.totals);
         // A suite that does not load has no failed test.
         let surplus = suites.failed.saturating_sub(self.totals.failed);
-        let unloaded = surplus.max(self.unloaded.len() as u64);
-        if unloaded > 0 {
-            let word = if unloaded == 1 { "test suite" } else { "test suites" };
-            report.mark_broken(format!("{unloaded} {word} failed to run"));
+        let count = surplus.max(self.unloaded.len() as u64);
+        if count > 0 {
+            report.mark_broken(unloaded(count));
         }
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.at, runs: self.runs })
     }
+}
+
+fn unloaded(suites: u64) -> String {
+    let word = if suites == 1 { "test suite" } else { "test suites" };
+    format!("{suites} {word} failed to run")
+}
+
+/// Whether a file is one that no other runner would name behind the same word.
+fn is_script(file: &str) -> bool {
+    let extension = file.rsplit('.').next().unwrap_or_default();
+    ["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"].contains(&extension)
 }
 
 /// `1 failed, 2 skipped, 22 passed, 25 total`.

@@ -1,13 +1,16 @@
 //! `jest --json`, and vitest in the same form.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::recognise::Found;
+use super::runs::Runs;
 use super::{Case, Format, Status, TestReport, lenient};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    document(
+    documents(
         text,
         Format::JestJson,
         &["\"numTotalTests\"", "\"testResults\""],
@@ -19,39 +22,113 @@ pub(super) fn read(text: &str) -> Option<Found> {
     )
 }
 
-/// Reads the one JSON object of a report: the text itself, or a part of it that begins on a line of
-/// its own. `marks` are keys that every such object has.
-pub(super) fn document<T: DeserializeOwned>(
+/// Reads the JSON objects of a report: the text itself, or parts of it that begin on a line of their
+/// own. `marks` are keys that every such object has.
+pub(super) fn documents<T: DeserializeOwned>(
     text: &str,
     format: Format,
     marks: &[&str],
-    tell: impl FnOnce(T, &mut TestReport) -> bool,
+    tell: impl Fn(T, &mut TestReport) -> bool,
 ) -> Option<Found> {
-    let mut places = Vec::new();
-    for mark in marks {
-        places.push(memchr::memmem::find(text.as_bytes(), mark.as_bytes())?);
-    }
-    let first = places.into_iter().min()?;
-    let before = &text[..first];
-    let begin = if text.trim_start().starts_with('{') {
-        text.find('{')?
-    } else {
-        before.rfind("\n{").map(|at| at + 1)?
-    };
-    let mut report = TestReport::new(format);
-    let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<T>();
-    match values.next()? {
-        Ok(root) => {
-            if !tell(root, &mut report) {
-                return None;
+    let mut marks = Marks { text, places: marks.iter().map(|mark| (*mark, None)).collect() };
+    let mut whole: Option<Found> = None;
+    let mut from = 0;
+    let mut refused = 0;
+    while refused < MOST_REFUSED
+        && let Some(first) = marks.first_from(from)
+    {
+        let mut next = first + 1;
+        for begin in beginnings(text, from, first) {
+            match document(&text[begin..], format, &tell) {
+                Document::Report(report, length) => {
+                    next = length.map_or(text.len(), |length| begin + length);
+                    add(&mut whole, report, begin..next);
+                    break;
+                }
+                Document::Other(length) => next = next.max(begin + length),
+                Document::None => refused += 1,
             }
         }
-        Err(error) if error.is_eof() => report.mark_broken("the JSON is cut off"),
-        Err(_) => return None,
+        from = next;
     }
-    let at = if report.broken.is_some() { text.len() } else { begin + values.byte_offset() };
-    Some(Found { report, at })
+    whole
 }
+
+fn add(whole: &mut Option<Found>, mut report: TestReport, place: Range<usize>) {
+    report.conclude();
+    let mut runs = Runs::default();
+    runs.push_report(place.clone(), &report);
+    match whole {
+        Some(whole) => {
+            whole.at = place.end;
+            whole.report.merge(report);
+            whole.runs.append(runs);
+        }
+        None => *whole = Some(Found { report, at: place.end, runs }),
+    }
+}
+
+/// Keys, and where each stands next.
+struct Marks<'a> {
+    text: &'a str,
+    places: Vec<(&'a str, Option<usize>)>,
+}
+
+impl Marks<'_> {
+    /// Where the first of them stands, if all of them still come.
+    fn first_from(&mut self, from: usize) -> Option<usize> {
+        let mut first = self.text.len();
+        for (mark, place) in &mut self.places {
+            if place.is_none_or(|place| place < from) {
+                let rest = self.text.as_bytes().get(from..)?;
+                *place = Some(from + memchr::memmem::find(rest, mark.as_bytes())?);
+            }
+            first = first.min(place.unwrap_or(first));
+        }
+        Some(first)
+    }
+}
+
+/// Where the object around a mark may begin: on the last line that does, or with the text.
+fn beginnings(text: &str, from: usize, mark: usize) -> impl Iterator<Item = usize> {
+    let before = &text[from..mark];
+    let line = before.rfind("\n{").map(|at| from + at + 1);
+    let own =
+        before.find(|it: char| !it.is_whitespace()).filter(|at| before[*at..].starts_with('{'));
+    line.into_iter().chain(own.map(|at| from + at))
+}
+
+/// What a text begins with.
+enum Document {
+    /// A report, and how long it is, if it has an end.
+    Report(TestReport, Option<usize>),
+    /// Something else, and how long it is.
+    Other(usize),
+    None,
+}
+
+fn document<T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    tell: impl Fn(T, &mut TestReport) -> bool,
+) -> Document {
+    let mut report = TestReport::new(format);
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    match values.next() {
+        Some(Ok(root)) => match tell(root, &mut report) {
+            true => Document::Report(report, Some(values.byte_offset())),
+            false => Document::Other(values.byte_offset()),
+        },
+        Some(Err(error)) if error.is_eof() => {
+            report.mark_broken("the JSON is cut off");
+            Document::Report(report, None)
+        }
+        Some(Err(_)) | None => Document::None,
+    }
+}
+
+/// What is no JSON. Each may be read as far as the text goes.
+const MOST_REFUSED: usize = 16;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

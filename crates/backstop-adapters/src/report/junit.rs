@@ -1,59 +1,49 @@
 //! JUnit XML: no schema is binding, so only what all dialects share is relied on.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Error, Reader};
 
 use super::bounded::{MOST_NAME, MOST_TEXT, append, shortened};
 use super::recognise::Found;
+use super::runs::Runs;
 use super::text::seconds;
 use super::{Case, Format, Status, TestReport};
 
 /// Reads the documents that the text holds, or begins to hold.
 pub(super) fn read(text: &str) -> Option<Found> {
-    let begin = beginning(text)?;
-    let mut reader = Reader::from_str(&text[begin..]);
-    reader.config_mut().allow_dangling_amp = true;
     let mut reading = Reading::new();
-    loop {
-        match reader.read_event() {
-            Ok(Event::Start(element)) => reading.start(&element),
-            Ok(Event::Empty(element)) => {
-                reading.start(&element);
-                reading.end();
-            }
-            Ok(Event::End(_)) => reading.end(),
-            Ok(Event::Text(words)) => reading.text(&words),
-            Ok(Event::CData(words)) => reading.text(&words),
-            Ok(Event::GeneralRef(name)) => reading.text(&resolved(&name)),
-            Ok(Event::Eof) => break,
-            Ok(_) => {}
-            Err(error) => {
-                reading.malformed(&error.to_string());
-                break;
-            }
-        }
-        if reading.is_foreign {
-            break;
-        }
+    let mut next = own_beginning(text).or_else(|| beginning_after(text, 0));
+    let mut refused = 0;
+    while let Some(begin) = next.filter(|_| refused < MOST_REFUSED) {
+        let end = reading.document(text, begin);
+        refused += usize::from(reading.documents.last().is_none_or(|it| it.place.start != begin));
+        next = beginning_after(text, end);
     }
-    let end = begin + usize::try_from(reader.buffer_position()).unwrap_or(text.len());
-    reading.finish().map(|report| Found { report, at: end.min(text.len()) })
+    reading.finish()
 }
 
-/// Where the first document begins: at the text's own beginning, or on a line of its own in a log.
-fn beginning(text: &str) -> Option<usize> {
+/// Where the text begins, if that may be a document with anything before its root.
+fn own_beginning(text: &str) -> Option<usize> {
     let first = text.find(|character: char| !character.is_whitespace())?;
-    if text[first..].starts_with('<') {
-        return Some(first);
-    }
-    memchr::memmem::find_iter(text.as_bytes(), b"<testsuite").find(|at| {
-        let line = &text[..*at];
-        let line = line.rfind('\n').map_or(line, |end| &line[end + 1..]);
-        line.trim().is_empty()
-    })
+    text[first..].starts_with('<').then_some(first)
+}
+
+/// Where the next document of a log begins: on a line of its own, or right behind another one.
+fn beginning_after(text: &str, from: usize) -> Option<usize> {
+    memchr::memmem::find_iter(&text.as_bytes()[from..], b"<testsuite").map(|at| from + at).find(
+        |at| {
+            let least = text.floor_char_boundary(at.saturating_sub(MOST_DECLARATION)).max(from);
+            let before = &text[least..*at];
+            let line = before.rsplit('\n').next().unwrap_or(before).trim();
+            let is_begun = least == from || before.contains('\n');
+            let is_declared = line.starts_with("<?xml") && line.ends_with("?>");
+            is_begun && (line.is_empty() || is_declared)
+        },
+    )
 }
 
 /// What has been read so far.
@@ -63,8 +53,19 @@ struct Reading {
     suites: Vec<Suite>,
     depth: usize,
     case: Option<OpenCase>,
-    is_junit: bool,
+    has_root: bool,
     is_foreign: bool,
+    /// What went wrong outside of any case.
+    suite_error: Option<String>,
+    documents: Vec<Document>,
+}
+
+/// A document that has ended.
+struct Document {
+    place: Range<usize>,
+    failed: u64,
+    cases: Range<usize>,
+    broken: Option<String>,
 }
 
 struct Suite {
@@ -95,8 +96,10 @@ impl Reading {
             suites: Vec::new(),
             depth: 0,
             case: None,
-            is_junit: false,
+            has_root: false,
             is_foreign: false,
+            suite_error: None,
+            documents: Vec::new(),
         }
     }
 
@@ -104,10 +107,8 @@ impl Reading {
         self.depth += 1;
         let name = element.local_name().as_ref().to_ascii_lowercase();
         if self.depth == 1 {
-            let is_root = matches!(name.as_str(), "testsuites" | "testsuite");
-            self.is_junit |= is_root;
-            // A second document in the same text may be anything; the first decides.
-            self.is_foreign = !is_root;
+            self.has_root = true;
+            self.is_foreign = !matches!(name.as_str(), "testsuites" | "testsuite");
         }
         match (&mut self.case, name.as_str()) {
             (Some(case), _) => case.child(&name, element, self.depth),
@@ -121,9 +122,9 @@ impl Reading {
             (None, "failure" | "error") => {
                 let suite = self.suites.last().map_or("", |suite| suite.name.as_str());
                 let message = attribute(element, "message").unwrap_or_default();
-                self.report.mark_broken(
-                    format!("suite {suite}: {message}").trim_end_matches([':', ' ']).to_owned(),
-                );
+                let error = format!("suite {suite}: {message}");
+                self.suite_error
+                    .get_or_insert_with(|| error.trim_end_matches([':', ' ']).to_owned());
             }
             (None, _) => {}
         }
@@ -184,27 +185,84 @@ impl Reading {
         }
     }
 
-    fn malformed(&mut self, error: &str) {
-        // What follows a whole document is a log's business.
-        if self.depth > 0 || !self.is_junit {
-            self.report.mark_broken(format!("the XML is malformed: {error}"));
+    /// Reads one document; where it ends.
+    fn document(&mut self, text: &str, begin: usize) -> usize {
+        let mut reader = Reader::from_str(&text[begin..]);
+        reader.config_mut().allow_dangling_amp = true;
+        let before = (self.report.counts().failed, self.report.cases.len());
+        let mut broken = None;
+        let mut end = begin;
+        (self.depth, self.has_root, self.case) = (0, false, None);
+        self.suites.clear();
+        loop {
+            match reader.read_event() {
+                Ok(Event::Start(element)) => self.start(&element),
+                Ok(Event::Empty(element)) => {
+                    self.start(&element);
+                    self.end();
+                }
+                Ok(Event::End(_)) => self.end(),
+                Ok(Event::Text(words)) => self.text(&words),
+                Ok(Event::CData(words)) => self.text(&words),
+                Ok(Event::GeneralRef(name)) => self.text(&resolved(&name)),
+                Ok(Event::Eof) => {
+                    broken = (self.depth > 0).then(|| "the XML is cut off".to_owned());
+                    end = text.len();
+                    break;
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    broken = Some(format!("the XML is malformed: {error}"));
+                    // What opens and never closes takes all of the text with it.
+                    if self.has_root && matches!(error, Error::Syntax(_)) {
+                        end = text.len();
+                    }
+                    break;
+                }
+            }
+            end = begin + usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            if self.is_foreign || (self.has_root && self.depth == 0) {
+                break;
+            }
         }
+        let end = text.ceil_char_boundary(end.max(begin + 1).min(text.len()));
+        if !std::mem::take(&mut self.is_foreign) && self.has_root {
+            self.close(broken, begin..end, before);
+        }
+        end
     }
 
-    fn finish(mut self) -> Option<TestReport> {
-        if !self.is_junit {
-            return None;
-        }
-        if self.depth > 0 && !self.is_foreign {
-            self.report.mark_broken("the XML is cut off");
-        }
+    fn close(&mut self, broken: Option<String>, place: Range<usize>, before: (u64, usize)) {
         // A case that was cut off is known only if its failure was already told.
-        if let Some(case) = self.case
+        if let Some(case) = self.case.take()
             && case.status == Some(Status::Failed)
         {
             self.report.push(case.close());
         }
-        Some(self.report)
+        let (failed, cases) = before;
+        self.documents.push(Document {
+            failed: self.report.counts().failed.saturating_sub(failed),
+            cases: cases..self.report.cases.len(),
+            broken: broken.or_else(|| self.suite_error.take()),
+            place,
+        });
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        let at = self.documents.last()?.place.end;
+        // What failed in one document may have passed in another one that was written later.
+        self.report.match_attempts();
+        let mut runs = Runs::default();
+        for document in self.documents {
+            let cases = &self.report.cases[document.cases];
+            let overcome = cases.iter().filter(|case| case.overcome).count() as u64;
+            let failed = document.failed.saturating_sub(overcome);
+            runs.push(document.place, failed, document.broken.as_deref());
+            if let Some(broken) = document.broken {
+                self.report.mark_broken(broken);
+            }
+        }
+        Some(Found { report: self.report, at, runs })
     }
 }
 
@@ -283,6 +341,12 @@ fn resolved(name: &str) -> String {
     let reference = format!("&{name};");
     unescape(&reference).map(Cow::into_owned).unwrap_or(reference)
 }
+
+/// Tags that only look like the beginning of a document. Each may be as long as the text.
+const MOST_REFUSED: usize = 16;
+
+/// What may stand before the root of a document on the same line.
+const MOST_DECLARATION: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -1,20 +1,18 @@
 //! What `cargo test` prints.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
 use super::bounded::{MOST_TEXT, append};
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::new();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::new(), Reading::line).finish()
 }
 
 struct Reading {
@@ -26,12 +24,15 @@ struct Reading {
     section: Option<Section>,
     build_error: Option<String>,
     has_failed_to_build: bool,
+    runs: Runs,
     at: usize,
 }
 
 /// One test binary, from `running 3 tests` to its result.
 struct Section {
     announced: u64,
+    /// Where that was said.
+    place: Range<usize>,
     cases: Vec<Case>,
     failed: BTreeSet<String>,
     /// A test whose result comes later, because its own output stands between.
@@ -52,6 +53,7 @@ impl Reading {
             section: None,
             build_error: None,
             has_failed_to_build: false,
+            runs: Runs::default(),
             at: 0,
         }
     }
@@ -62,6 +64,7 @@ impl Reading {
             if let Some(result) = result_line(text) {
                 if section.accepts(result) {
                     self.at = line.end;
+                    section.place.end = line.end;
                     self.close(Some(result.0));
                 }
                 return;
@@ -74,10 +77,11 @@ impl Reading {
         if let Some(announced) = announced(text) {
             self.close(None);
             self.at = line.end;
-            self.section = Some(Section::new(announced));
+            self.section = Some(Section::new(announced, line.begin..line.end));
         } else if let Some(result) = result_line(text) {
             // The announcement may have been cut off with the beginning of the output.
             self.at = line.end;
+            self.runs.push(line.begin..line.end, result.0.failed, None);
             add(&mut self.totals, result.0);
         } else if let Some(program) = trimmed.strip_prefix("Running ") {
             if let Some(binary) = binary(program) {
@@ -92,6 +96,8 @@ impl Reading {
         } else if text.starts_with("error: could not compile") {
             self.has_failed_to_build = true;
             self.at = line.end;
+            let why = self.build_failure();
+            self.runs.push(line.begin..line.end, 0, Some(&why));
         } else if text.starts_with("error[E") || text.starts_with("error: ") {
             self.build_error.get_or_insert_with(|| text.to_owned());
         }
@@ -117,7 +123,13 @@ impl Reading {
             let binary = self.binary.as_deref().unwrap_or("a test binary");
             own.mark_broken(format!("{binary} ended without a result"));
         }
+        self.runs.push(section.place, counts.failed, own.broken.as_deref());
         self.report.merge(own);
+    }
+
+    fn build_failure(&self) -> String {
+        let error = self.build_error.as_deref().unwrap_or("could not compile");
+        format!("the build failed: {error}")
     }
 
     fn finish(mut self) -> Option<Found> {
@@ -126,18 +138,19 @@ impl Reading {
             return None;
         }
         if self.has_failed_to_build {
-            let error = self.build_error.as_deref().unwrap_or("could not compile");
-            self.report.mark_broken(format!("the build failed: {error}"));
+            let why = self.build_failure();
+            self.report.mark_broken(why);
         }
         self.report.settle(self.totals);
-        Some(Found { report: self.report, at: self.at })
+        Some(Found { report: self.report, at: self.at, runs: self.runs })
     }
 }
 
 impl Section {
-    fn new(announced: u64) -> Self {
+    fn new(announced: u64, place: Range<usize>) -> Self {
         Self {
             announced,
+            place,
             cases: Vec::new(),
             failed: BTreeSet::new(),
             awaited: None,

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use serde::Deserialize;
 
 use super::recognise::Found;
+use super::runs::Runs;
 use super::text::lines;
 use super::{Case, Format, Status, TestReport, lenient};
 use crate::tail::object_at_end;
@@ -18,6 +20,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
         open_suites: 0,
         running: BTreeSet::new(),
         build_error: None,
+        begun: None,
+        failed: 0,
+        runs: Runs::default(),
         at: None,
     };
     for line in lines(text) {
@@ -29,9 +34,11 @@ pub(super) fn read(text: &str) -> Option<Found> {
         {
             if reading.record(&record) {
                 reading.at = Some(line.end);
+                reading.follow(&record, line.begin..line.end);
             }
         } else if reading.open_suites == 0 && line.text.starts_with("error: could not compile") {
             reading.build_error = Some(line.text.to_owned());
+            reading.runs.push(line.begin..line.end, 0, Some(line.text));
         }
     }
     reading.finish()
@@ -64,6 +71,11 @@ struct Reading {
     open_suites: u64,
     running: BTreeSet<String>,
     build_error: Option<String>,
+    /// Where the first of the suites that are open began.
+    begun: Option<usize>,
+    /// How many tests have failed since.
+    failed: u64,
+    runs: Runs,
     at: Option<usize>,
 }
 
@@ -94,6 +106,20 @@ impl Reading {
         true
     }
 
+    /// Suites that run at the same time are one run.
+    fn follow(&mut self, record: &Record<'_>, place: Range<usize>) {
+        let begun = *self.begun.get_or_insert(place.start);
+        let is_bad = record.event == "failed";
+        self.failed += u64::from(is_bad && record.kind == "test");
+        if self.open_suites > 0 {
+            return;
+        }
+        // A test that failed may have been tried again.
+        let failed = if is_bad { self.failed.max(1) } else { 0 };
+        self.runs.push(begun..place.end, failed, None);
+        (self.begun, self.failed) = (None, 0);
+    }
+
     /// Another attempt at a case changes it; the same name without a number is another case.
     fn add(&mut self, case: Case) {
         let before = match case.attempts {
@@ -121,13 +147,15 @@ impl Reading {
             self.report.mark_broken(format!("the build failed: {error}"));
         }
         if self.open_suites > 0 {
-            self.report.mark_broken("a test binary ended without a result");
+            let why = "a test binary ended without a result";
+            self.runs.push(self.begun.unwrap_or(at)..at, 0, Some(why));
+            self.report.mark_broken(why);
             for name in &self.running {
                 let case = Case::new(name, Status::Failed);
                 self.report.push(case.saying(Some("did not finish")));
             }
         }
-        Some(Found { report: self.report, at })
+        Some(Found { report: self.report, at, runs: self.runs })
     }
 }
 

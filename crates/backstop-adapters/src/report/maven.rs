@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
 }
 
 #[derive(Default)]
@@ -26,6 +23,10 @@ struct Reading {
     is_listing: bool,
     build_failed: bool,
     error: Option<String>,
+    /// Where the tests of the module began, and whether one of its classes has ended.
+    begun: Option<usize>,
+    in_classes: u64,
+    runs: Runs,
     at: usize,
 }
 
@@ -40,31 +41,57 @@ impl Reading {
             totals.skipped = totals.skipped.saturating_add(counts.skipped);
             self.is_listing &= is_class;
             self.at = line.end;
+            if is_class {
+                self.in_classes = self.in_classes.saturating_add(counts.failed);
+                self.begun.get_or_insert(line.begin);
+            } else {
+                self.in_classes = 0;
+                let begun = self.begun.take().unwrap_or(line.begin);
+                self.runs.push(begun..line.end, counts.failed, None);
+            }
         } else if matches!(text.trim(), "Results:" | "Results :") {
             self.is_listing = true;
         } else if self.is_listing {
             if let Some((name, message)) = failure(text) {
                 self.failed.insert(name.to_owned(), message.to_owned());
             }
+        } else if text.trim() == "T E S T S" {
+            self.begun.get_or_insert(line.begin);
         } else if text.trim() == "BUILD FAILURE" {
             self.build_failed = true;
+            // A build without tests is told by the marks that only Maven sets.
+            if text.len() < line.text.len() {
+                self.at = line.end;
+            }
+            self.runs.push(line.begin..line.end, 0, Some(&self.failure()));
         } else if text.contains("COMPILATION ERROR") {
             self.error.get_or_insert_with(|| text.trim_matches([' ', ':']).to_lowercase());
         }
     }
 
-    fn finish(self) -> Option<Found> {
+    fn failure(&self) -> String {
+        let why = self.error.as_deref().unwrap_or("no test failed, but the build did");
+        format!("the build failed: {why}")
+    }
+
+    fn finish(mut self) -> Option<Found> {
         let counts = self.modules.or(self.classes);
+        if self.at == 0 {
+            return None;
+        }
+        // A module that has not come to its total.
+        if let Some(begun) = self.begun.filter(|begun| *begun < self.at) {
+            self.runs.push(begun..self.at, self.in_classes, None);
+        }
         let mut report = TestReport::new(Format::Maven);
         for (name, message) in &self.failed {
             report.push(Case::new(name, Status::Failed).saying(Some(message)));
         }
-        report.settle(counts?);
+        report.settle(counts.unwrap_or_default());
         if self.build_failed && report.counts().failed == 0 {
-            let why = self.error.as_deref().unwrap_or("no test failed, but the build did");
-            report.mark_broken(format!("the build failed: {why}"));
+            report.mark_broken(self.failure());
         }
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.at, runs: self.runs })
     }
 }
 

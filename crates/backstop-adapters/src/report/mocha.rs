@@ -1,18 +1,17 @@
 //! What mocha prints.
 
+use std::ops::Range;
+
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines};
 use super::tick::{ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
 }
 
 #[derive(Default)]
@@ -25,7 +24,9 @@ struct Reading {
     detail: Option<Detail>,
     /// Failures as they are told there, for reporters that name none before.
     listed: Vec<Case>,
-    at: usize,
+    /// Where the figures stand.
+    place: Range<usize>,
+    runs: Runs,
 }
 
 /// A numbered failure behind the figures.
@@ -40,7 +41,7 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         if let Some(found) = figure(text) {
-            self.figure(found, line.end);
+            self.figure(found, line.begin..line.end);
         } else if self.counts.is_some() {
             self.detail(text);
         } else if let Some((status, name)) = ticked(text.trim_start()) {
@@ -56,17 +57,29 @@ impl Reading {
         }
     }
 
-    fn figure(&mut self, found: (u64, &str), end: usize) {
+    fn figure(&mut self, found: (u64, &str), place: Range<usize>) {
         let (count, word) = found;
         match (&mut self.counts, word) {
-            (None, "passing") => {
-                self.counts = Some(TestCounts { passed: count, failed: 0, skipped: 0 });
+            (counts, "passing") => {
+                let before = counts.replace(TestCounts { passed: count, failed: 0, skipped: 0 });
+                if let Some(before) = before {
+                    self.begin_again(before);
+                }
+                self.place.start = place.start;
             }
             (Some(counts), "pending") => counts.skipped = count,
             (Some(counts), "failing") => counts.failed = count,
             _ => return,
         }
-        self.at = end;
+        self.place.end = place.end;
+    }
+
+    /// What was read was another run, before this one or within it.
+    fn begin_again(&mut self, before: TestCounts) {
+        self.runs.push(self.place.clone(), before.failed, None);
+        self.cases.clear();
+        self.listed.clear();
+        self.detail = None;
     }
 
     fn case(&mut self, line: &str, status: Status, name: &str) {
@@ -119,6 +132,7 @@ impl Reading {
     fn finish(mut self) -> Option<Found> {
         self.note_error();
         let counts = self.counts?;
+        self.runs.push(self.place.clone(), counts.failed, None);
         let mut report = TestReport::new(Format::Mocha);
         let names_all = self.cases.len() as u64
             == counts.passed.saturating_add(counts.failed).saturating_add(counts.skipped);
@@ -132,7 +146,7 @@ impl Reading {
             self.listed.into_iter().for_each(|case| report.push(case));
         }
         report.settle(counts);
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.place.end, runs: self.runs })
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use backstop_core::event::TestCounts;
 
+use super::bounded::{MOST_CASES, MOST_TEXT, append};
 use super::recognise::Found;
+use super::runs::Runs;
 use super::text::{leading_number, lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
@@ -16,14 +18,24 @@ pub(super) fn read(text: &str) -> Option<Found> {
     let mut summary: Option<Summary> = None;
     // Of runs that were over when the next one began.
     let mut earlier = Summary::default();
+    let mut said = Said::default();
     let mut has_begun = false;
+    // Where the run that goes on began.
+    let mut begun: Option<usize> = None;
+    let mut runs = Runs::default();
     let mut at = 0;
     for line in lines(text) {
+        said.line(line.text);
         if let Some(found) = summary_line(line.text) {
+            let place = begun.take().unwrap_or(line.begin)..line.end;
+            runs.push(place, found.counts.failed, found.is_partial.then_some(PARTIAL));
             summary = Some(found);
             at = line.end;
         } else if begins(line.text) {
             has_begun = true;
+            if let Some(cut) = begun.replace(line.begin) {
+                runs.push(cut..line.begin, 0, Some(CUT_OFF));
+            }
             if let Some(over) = summary.take() {
                 earlier = earlier.plus(&over);
                 places.clear();
@@ -33,7 +45,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
         {
             if !has_begun {
                 at = line.end;
+                begun.get_or_insert(line.begin);
             }
+            said.speaker = Some(found.name.clone());
             match places.get(&found.name).and_then(|place| cases.get_mut(*place)) {
                 Some(case) => case.try_again(&found),
                 None => {
@@ -47,24 +61,64 @@ pub(super) fn read(text: &str) -> Option<Found> {
     if !is_nextest {
         return None;
     }
-    cases.into_iter().for_each(|case| report.push(case));
+    for case in cases {
+        let words = said.words.get(&case.name).filter(|_| case.status == Status::Failed);
+        report.push(case.saying(words.map(String::as_str)));
+    }
     match summary {
         Some(last) => {
             let summary = earlier.plus(&last);
             report.settle(summary.counts);
             if summary.is_partial && summary.counts.failed == 0 {
-                report.mark_broken("not all tests were run");
+                report.mark_broken(PARTIAL);
             }
         }
         None => {
-            report.mark_broken("there is no summary: the run was cut off");
+            report.mark_broken(CUT_OFF);
+            runs.push(begun.unwrap_or(at)..at, report.counts().failed, Some(CUT_OFF));
             // What other runners say after its beginning is what its tests print.
             if has_begun {
                 at = text.len();
             }
         }
     }
-    Some(Found { report, at })
+    Some(Found { report, at, runs })
+}
+
+/// What failed tests wrote to their standard error, where Rust says how they failed.
+#[derive(Default)]
+struct Said {
+    speaker: Option<String>,
+    is_listening: bool,
+    words: BTreeMap<String, String>,
+}
+
+impl Said {
+    fn line(&mut self, line: &str) {
+        // `──── STDERR: crate::binary test`, or below the line of the test `stderr ───`.
+        let rule = line.trim_matches(['─', '-', ' ']);
+        let is_rule = rule.len() < line.trim().len();
+        if is_rule && rule == "stderr" {
+            self.is_listening = true;
+        } else if is_rule && let Some((_, test)) = rule.split_once("STDERR:") {
+            self.is_listening = true;
+            self.speaker = test
+                .trim()
+                .split_once(char::is_whitespace)
+                .map(|(binary, test)| format!("{binary}::{}", test.trim()));
+        } else if (is_rule && (rule.is_empty() || rule.starts_with("std") || rule.contains("STD")))
+            || case_line(line).is_some()
+        {
+            self.is_listening = false;
+        } else if self.is_listening
+            && self.words.len() < MOST_CASES
+            && let Some(test) = &self.speaker
+        {
+            let words = self.words.entry(test.clone()).or_default();
+            append(words, line.trim(), MOST_TEXT);
+            append(words, "\n", MOST_TEXT);
+        }
+    }
 }
 
 impl Case {
@@ -168,6 +222,10 @@ fn case_line(line: &str) -> Option<Case> {
     Some(Case::new(&format!("{binary}::{}", test.trim()), status).taking(Some(seconds)))
 }
 
+const PARTIAL: &str = "not all tests were run";
+
+const CUT_OFF: &str = "there is no summary: the run was cut off";
+
 /// So many cases tell nextest, where neither its first nor its last line is there.
 const TELLING_CASES: usize = 2;
 
@@ -220,6 +278,27 @@ error: test run failed
         assert_eq!(twice.broken, None);
         assert!(read(&format!("{whole}{begun}")).expect("a report").report.broken.is_some());
         assert!(read("        PASS [   0.005s] (1/3) a b\n").is_none());
+    }
+
+    #[test]
+    fn a_test_that_failed_says_why() {
+        for printed in [
+            "──── STDOUT:             a b\n\nrunning 1 test\ntest b ... FAILED\n\n\
+             ──── STDERR:             a b\n\nthread 'b' panicked at src/lib.rs:1:1:\nboom\n\n",
+            "  stdout ───\n\n    running 1 test\n    test b ... FAILED\n\n  stderr ───\n\n    \
+             thread 'b' panicked at src/lib.rs:1:1:\n    boom\n\n",
+        ] {
+            let text = format!(
+                "    Starting 2 tests across 1 binary\n        FAIL [   0.004s] (1/2) a b\n{printed}        \
+                 PASS [   0.004s] (2/2) a c\n     Summary [ 0.1s] 2 tests run: 1 passed, 1 failed, 0 skipped\n"
+            );
+            let report = read(&text).expect("a report").report;
+            assert_eq!(
+                report.cases[0].message.as_deref(),
+                Some("thread 'b' panicked at src/lib.rs:1:1:\nboom")
+            );
+            assert_eq!(report.cases[1].message, None);
+        }
     }
 
     #[test]

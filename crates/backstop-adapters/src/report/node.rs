@@ -1,17 +1,16 @@
 //! What Node's own runner prints for people: its `spec` reporter.
 
+use std::ops::Range;
+
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, lines, seconds};
+use super::runs::Runs;
+use super::text::{Line, read_lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
 }
 
 #[derive(Default)]
@@ -27,6 +26,9 @@ struct Reading {
     is_in_details: bool,
     /// The failure whose error comes next: its title and time.
     detail: Option<(String, Option<f64>)>,
+    /// The line before told where a failure is.
+    is_placed: bool,
+    runs: Runs,
     at: usize,
 }
 
@@ -46,6 +48,7 @@ struct Told {
 /// The lines at the end, in their order.
 #[derive(Clone, Copy, Default)]
 struct Figures {
+    begin: usize,
     counts: TestCounts,
     read: usize,
 }
@@ -54,7 +57,7 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
         if let Some((key, figure)) = text.strip_prefix("ℹ ").and_then(|it| it.split_once(' ')) {
-            self.figure(key, figure, line.end);
+            self.figure(key, figure, line.begin..line.end);
             return;
         }
         let bare = text.trim_start();
@@ -72,6 +75,8 @@ impl Reading {
         }) {
             self.is_in_details = false;
             self.ended(indent, mark, &ending);
+        } else if let Some(title) = bare.strip_prefix("✖ ") {
+            self.ended(indent, Status::Failed, &Ending::untimed(title));
         }
     }
 
@@ -117,9 +122,9 @@ impl Reading {
 
     /// Only all of them, in their order and without a test between, are a summary: a test may print
     /// one of these lines.
-    fn figure(&mut self, key: &str, figure: &str, end: usize) {
+    fn figure(&mut self, key: &str, figure: &str, place: Range<usize>) {
         if key == "tests" {
-            self.figures = Some(Figures::default());
+            self.figures = Some(Figures { begin: place.start, ..Figures::default() });
         }
         let Some(figures) = &mut self.figures else { return };
         let rest = &SUMMARY[figures.read..];
@@ -140,27 +145,32 @@ impl Reading {
                 figures.counts.skipped = figures.counts.skipped.saturating_add(count);
             }
             "duration_ms" => {
-                let counts = figures.counts;
+                let Figures { counts, begin, .. } = *figures;
                 self.figures = None;
-                self.summary(counts, end);
+                self.summary(counts, begin..place.end);
             }
             _ => {}
         }
     }
 
     /// The end of one of several runs in a row, or of the only one.
-    fn summary(&mut self, more: TestCounts, end: usize) {
+    fn summary(&mut self, more: TestCounts, place: Range<usize>) {
         let counts = self.counts.get_or_insert_default();
         counts.passed = counts.passed.saturating_add(more.passed);
         counts.failed = counts.failed.saturating_add(more.failed);
         counts.skipped = counts.skipped.saturating_add(more.skipped);
         self.blocks.clear();
-        self.at = end;
+        self.at = place.end;
+        self.runs.push(place, more.failed, None);
     }
 
     /// Below its title stands a failure's error.
     fn detail(&mut self, text: &str) {
-        if let Some(ending) = marked(text).and_then(|(_, rest)| Ending::of(rest)) {
+        let is_placed = std::mem::replace(&mut self.is_placed, text.starts_with("test at "));
+        let ending = marked(text).and_then(|(_, rest)| {
+            Ending::of(rest).or_else(|| is_placed.then(|| Ending::untimed(rest)))
+        });
+        if let Some(ending) = ending {
             self.detail = Some((ending.title.to_owned(), ending.seconds));
         } else if !text.is_empty()
             && let Some((title, seconds)) = self.detail.take()
@@ -177,7 +187,10 @@ impl Reading {
     fn finish(self) -> Option<Found> {
         let counts = self.counts?;
         let mut report = TestReport::new(Format::Node);
-        self.cases.into_iter().for_each(|told| report.push(told.case));
+        // What has no time was cancelled if it is among the failures, and else printed by a test.
+        let cases = self.cases.into_iter().map(|told| told.case);
+        let is_told = |case: &Case| case.seconds.is_some() || case.message.is_some();
+        cases.filter(is_told).for_each(|case| report.push(case));
         for told in self.failed_blocks {
             if report.counts().failed < counts.failed {
                 report.push(told.case);
@@ -185,7 +198,7 @@ impl Reading {
         }
         // Tests with others in them count, suites do not, and both look alike.
         report.settle(counts);
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.at, runs: self.runs })
     }
 }
 
@@ -198,15 +211,30 @@ struct Ending<'a> {
 
 impl<'a> Ending<'a> {
     fn of(text: &'a str) -> Option<Self> {
-        let (head, has_remark) = match text.rsplit_once("ms) # ") {
-            Some((head, _)) => (head, true),
-            None => (text.strip_suffix("ms)")?, false),
+        let last = text.strip_suffix("ms)").and_then(timed);
+        let remarked = text.rsplit_once("ms) # ").and_then(|(head, _)| timed(head));
+        // A title may hold what looks like a remark, and a remark what looks like a time. Node's own
+        // time is hardly ever a round one.
+        let is_exact = |timed: &(&str, &str)| timed.1.contains('.');
+        let has_remark = match (&last, &remarked) {
+            (Some(last), Some(remarked)) => is_exact(remarked) && !is_exact(last),
+            (last, _) => last.is_none(),
         };
-        let (title, time) = head.rsplit_once(" (")?;
-        let is_number = time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let seconds = seconds(time).filter(|_| is_number)? / 1e3;
-        Some(Self { title: title.trim(), seconds: Some(seconds), has_remark })
+        let (title, time) = if has_remark { remarked? } else { last? };
+        Some(Self { title: title.trim(), seconds: seconds(time).map(|it| it / 1e3), has_remark })
     }
+
+    /// What was cancelled before it began.
+    fn untimed(title: &'a str) -> Self {
+        Self { title: title.trim(), seconds: None, has_remark: false }
+    }
+}
+
+/// The title and the time of `adds (0.81`.
+fn timed(head: &str) -> Option<(&str, &str)> {
+    let (title, time) = head.rsplit_once(" (")?;
+    let is_number = time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_number && seconds(time).is_some()).then_some((title, time))
 }
 
 fn marked(text: &str) -> Option<(Status, &str)> {
@@ -325,6 +353,26 @@ test at a.test.mjs:11:5
                    ℹ cancelled 1\nℹ skipped 0\nℹ todo 0\nℹ duration_ms 12\n";
         let report = of(&format!("{PRINTED}\n> next\n{one}"));
         assert_eq!(report.counts(), TestCounts { passed: 5, failed: 3, skipped: 4 });
+    }
+
+    #[test]
+    fn what_was_cancelled_has_a_name() {
+        let text = "▶ suite\n  ✖ x\n    'test did not finish before its parent and was cancelled'\n\n\
+                    ✖ suite (0.354345ms)\n\n  Error: hook boom\n✖ printed by a test\n\
+                    ✔ ends (5ms) # note (0.138546ms)\n✔ later (0.5ms) # in (5ms)\n\
+                    ℹ tests 3\nℹ suites 1\nℹ pass 1\nℹ fail 0\nℹ cancelled 1\nℹ skipped 0\nℹ todo 1\n\
+                    ℹ duration_ms 12\n\n✖ failing tests:\n\ntest at a.test.mjs:6:69\n✖ x\n  \
+                    'test did not finish before its parent and was cancelled'\n\n\
+                    test at a.test.mjs:6:1\n✖ suite (0.354345ms)\n  Error: hook boom\n";
+        let report = of(text);
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["suite > x"]);
+        assert_eq!(
+            report.last_error(),
+            Some("'test did not finish before its parent and was cancelled'")
+        );
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["ends (5ms) # note"]);
+        assert_eq!(report.names(Status::Skipped).collect::<Vec<_>>(), ["later"]);
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 1 });
     }
 
     #[test]

@@ -1,19 +1,17 @@
 //! What pytest prints: names with `-v` or in the short summary, counts in the last line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines, seconds};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines, seconds};
 use super::{Case, Format, MOST_CASES, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
 }
 
 #[derive(Default)]
@@ -28,9 +26,13 @@ struct Reading {
     /// The last short summary: the outermost session ends last.
     summary: Vec<Case>,
     is_summarising: bool,
+    /// The file that could not be collected whose error comes next, and what such errors were.
+    uncollected: Option<String>,
+    errors: BTreeMap<String, String>,
     last: Option<Figures>,
-    /// Whether something began behind the last figures.
-    is_open: bool,
+    /// Where the sessions began that have not ended, the outermost first.
+    open: Vec<Range<usize>>,
+    runs: Runs,
     interrupted: Option<String>,
     /// What stopped the session of the last figures.
     stopped: Option<String>,
@@ -52,20 +54,24 @@ impl Reading {
             }
             if heading == "test session starts" {
                 self.sessions.push(Vec::new());
-                self.is_open = true;
+                if self.open.len() < MOST_OPEN {
+                    self.open.push(line.begin..line.end);
+                }
                 if self.last.is_none() {
                     self.at = line.end;
                 }
             }
         }
         if let Some(figures) = Figures::read(text) {
-            self.stopped = self.interrupted.take();
-            self.last = Some(figures);
-            self.is_summarising = false;
-            self.is_open = false;
-            self.at = line.end;
+            self.figures(figures, &line);
         } else if self.is_summarising {
             self.summary.extend(summary_case(text));
+        } else if let Some(file) = uncollected(text) {
+            self.uncollected = Some(file.to_owned()).filter(|_| self.errors.len() < MOST_CASES);
+        } else if let Some(error) = text.strip_prefix("E   ") {
+            if let Some(file) = self.uncollected.take() {
+                self.errors.insert(file, error.trim().to_owned());
+            }
         } else if let Some(name) = rerun(text) {
             if self.reruns.len() < MOST_CASES {
                 *self.reruns.entry(name.to_owned()).or_default() += 1;
@@ -83,6 +89,19 @@ impl Reading {
         }
     }
 
+    fn figures(&mut self, figures: Figures, line: &Line<'_>) {
+        // One that says how it begins also rules off how it ends: the others are quiet.
+        let begun = if line.text.starts_with('=') { self.open.pop() } else { None };
+        let place = begun.map_or(line.begin, |begun| begun.start)..line.end;
+        let stopped = self.interrupted.take();
+        let broken = stopped.as_deref().or(figures.ran_nothing.then_some(super::NO_TEST_RAN));
+        self.runs.push(place, figures.counts.failed, broken);
+        self.stopped = stopped;
+        self.last = Some(figures);
+        self.is_summarising = false;
+        self.at = line.end;
+    }
+
     /// A test that was tried again and passed had failed before.
     fn tried(&mut self, mut case: Case) -> Case {
         if let Some(reruns) = self.reruns.remove(&case.name) {
@@ -92,18 +111,27 @@ impl Reading {
         case
     }
 
-    fn finish(self) -> Option<Found> {
+    fn runs(&mut self) -> Runs {
+        let mut runs = std::mem::take(&mut self.runs);
+        for begun in &self.open {
+            runs.push(begun.clone(), 0, Some(CUT_OFF));
+        }
+        runs
+    }
+
+    fn finish(mut self) -> Option<Found> {
         if self.at == 0 {
             return None;
         }
+        let runs = self.runs();
         let mut report = TestReport::new(Format::Pytest);
         let Some(figures) = self.last else {
             for case in self.sessions.into_iter().flatten() {
                 report.push(case);
             }
-            let why = self.interrupted.as_deref().unwrap_or("cut off before the summary");
+            let why = self.interrupted.as_deref().unwrap_or(CUT_OFF);
             report.mark_broken(why);
-            return Some(Found { report, at: self.at });
+            return Some(Found { report, at: self.at, runs });
         };
         let counts = figures.counts;
         let is_whole = |session: &&Vec<Case>| {
@@ -133,17 +161,20 @@ impl Reading {
         }
         if whole.is_none() {
             let unnamed = self.summary.iter().filter(|case| !named.contains(&key(case)));
-            unnamed.for_each(|case| report.push(case.clone()));
+            for case in unnamed {
+                let error = self.errors.get(&case.name).map(String::as_str);
+                report.push(case.clone().saying(case.message.as_deref().or(error)));
+            }
         }
         report.settle(counts);
         if let Some(why) = self.stopped {
             report.mark_broken(why);
-        } else if self.is_open {
-            report.mark_broken("cut off before the summary");
+        } else if !self.open.is_empty() {
+            report.mark_broken(CUT_OFF);
         } else if figures.ran_nothing {
             report.mark_broken(super::NO_TEST_RAN);
         }
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.at, runs })
     }
 }
 
@@ -195,6 +226,11 @@ impl Figures {
 fn heading(line: &str) -> Option<&str> {
     let inside = line.strip_prefix("==")?.strip_suffix("==")?;
     Some(inside.trim_matches(['=', ' ']))
+}
+
+/// The file in `____ ERROR collecting test_a.py ____`.
+fn uncollected(line: &str) -> Option<&str> {
+    line.strip_prefix('_')?.trim_matches(['_', ' ']).strip_prefix("ERROR collecting ")
 }
 
 /// `FAILED path::name - what went wrong`, from the short summary.
@@ -291,6 +327,11 @@ fn split_message(text: &str) -> (&str, Option<&str>) {
         None => (text.trim(), None),
     }
 }
+
+const CUT_OFF: &str = "cut off before the summary";
+
+/// Sessions within each other.
+const MOST_OPEN: usize = 64;
 
 /// More lines that look like results are a test's own.
 const MOST_HIDDEN: usize = 1024;
@@ -445,6 +486,26 @@ FAILED t.py::test_hidden - assert 3 == 4
         #[case] expected: (&str, Option<&str>),
     ) {
         assert_eq!(split_message(text), expected);
+    }
+
+    #[test]
+    fn a_file_that_can_not_be_collected_says_why() {
+        let text = "\
+===== test session starts =====
+collected 0 items / 1 error
+
+===== ERRORS =====
+_____ ERROR collecting test_a.py _____
+ImportError while importing test module '/app/test_a.py'.
+E   ModuleNotFoundError: No module named 'foo'
+===== short test summary info =====
+ERROR test_a.py
+!!!!! Interrupted: 1 error during collection !!!!!
+===== 1 error in 0.07s =====
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["test_a.py"]);
+        assert_eq!(report.last_error(), Some("ModuleNotFoundError: No module named 'foo'"));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! What RSpec prints, as text and as JSON.
 
 mod documentation;
+mod failures;
 
 use backstop_core::event::TestCounts;
 use documentation::Documentation;
+use failures::Failures;
 use serde::Deserialize;
 
-use super::jest_json::document;
+use super::jest_json::documents;
 use super::recognise::Found;
+use super::runs::Runs;
 use super::text::{leading_number, lines};
 use super::{Case, Format, Status, TestReport, lenient};
 
@@ -17,28 +20,35 @@ pub(super) fn read(text: &str) -> Option<Found> {
     // The figures alone are all that is left where somebody kept the last line only.
     let mut has_time = text.trim().lines().count() == 1;
     let mut told = Documentation::default();
+    let mut failures = Failures::default();
     // Every example is named then, and one that fails must not be called otherwise than before.
     let mut is_documented = false;
+    let mut timed_at = 0;
+    let mut runs = Runs::default();
     let mut at = 0;
     for line in lines(text) {
         told.line(line.text);
+        failures.line(line.text);
         if line.text.starts_with("Finished in ") {
             has_time = true;
+            timed_at = line.begin;
         } else if let Some(figures) = Figures::read(line.text).filter(|_| has_time) {
             has_time = false;
             at = line.end;
+            let broken = figures.broken();
+            runs.push(timed_at..at, figures.counts.failed, broken.as_deref());
             let totals = totals.get_or_insert_default();
             totals.passed = totals.passed.saturating_add(figures.counts.passed);
             totals.failed = totals.failed.saturating_add(figures.counts.failed);
             totals.skipped = totals.skipped.saturating_add(figures.counts.skipped);
             let examples = told.examples(figures.counts);
             is_documented = !examples.is_empty();
-            examples.into_iter().for_each(|case| report.push(case));
-            if figures.errors_outside > 0 {
-                report.mark_broken(format!(
-                    "{} errors occurred outside of examples",
-                    figures.errors_outside
-                ));
+            for case in examples {
+                let said = failures.of(&case.name).filter(|_| case.status == Status::Failed);
+                report.push(case.saying(said));
+            }
+            if let Some(broken) = broken {
+                report.mark_broken(broken);
             }
         } else if let Some(failed) = line.text.strip_prefix("rspec ") {
             // `rspec ./spec/sum_spec.rb:12 # Sum adds`; the number changes with every edit above.
@@ -48,17 +58,18 @@ pub(super) fn read(text: &str) -> Option<Found> {
                 // Quoted for the shell, where a bracket stands in it.
                 let place = place.trim_matches('\'');
                 let file = place.split([':', '[']).next().unwrap_or(place);
-                report.push(Case::new(&format!("{file} > {title}"), Status::Failed));
+                let case = Case::new(&format!("{file} > {title}"), Status::Failed);
+                report.push(case.saying(failures.of(title)));
             }
         }
     }
     report.settle(totals?);
-    Some(Found { report, at })
+    Some(Found { report, at, runs })
 }
 
 pub(super) fn read_json(text: &str) -> Option<Found> {
     let marks = ["\"examples\"", "\"summary_line\""];
-    document(text, Format::RspecJson, &marks, |root: Root, report| {
+    documents(text, Format::RspecJson, &marks, |root: Root, report| {
         let Some(examples) = root.examples else { return false };
         examples.into_iter().for_each(|example| report.push(example.case()));
         // Older versions have the figure in the line alone.
@@ -80,6 +91,11 @@ struct Figures {
 }
 
 impl Figures {
+    fn broken(&self) -> Option<String> {
+        let errors = self.errors_outside;
+        (errors > 0).then(|| format!("{errors} errors occurred outside of examples"))
+    }
+
     fn read(line: &str) -> Option<Self> {
         let mut figures = line.trim().split(", ");
         let (examples, word) = leading_number(figures.next()?)?;
@@ -236,12 +252,14 @@ rspec ./spec/calc_spec.rb:7 # Calculator divides
         );
         assert_eq!(names(&report, Status::Skipped), ["Calculator waits"]);
         assert_eq!(names(&report, Status::Failed), ["Calculator divides"]);
+        assert_eq!(report.last_error(), Some("Failure/Error: expect(1).to eq 2"));
         assert_eq!(report.counts(), TestCounts { passed: 3, failed: 1, skipped: 1 });
         // Something else between the lines: nobody knows which of them are examples.
         let mixed = text.replace("  adds\n", "  adds\n  a word of the test's own\n");
         let report = read(&mixed).expect("a report").report;
         assert_eq!(names(&report, Status::Passed), Vec::<String>::new());
         assert_eq!(names(&report, Status::Failed), ["./spec/calc_spec.rb > Calculator divides"]);
+        assert_eq!(report.last_error(), Some("Failure/Error: expect(1).to eq 2"));
         assert_eq!(report.counts(), TestCounts { passed: 3, failed: 1, skipped: 1 });
     }
 

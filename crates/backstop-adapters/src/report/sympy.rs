@@ -3,6 +3,7 @@
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
+use super::runs::Runs;
 use super::text::{leading_number, lines};
 use super::{Case, Format, Status, TestReport};
 
@@ -10,6 +11,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
     let mut report = TestReport::new(Format::Sympy);
     let mut file = String::new();
     let mut found = None;
+    // Where the runs began that have not ended.
+    let mut begun = Vec::new();
+    let mut runs = Runs::default();
     let mut lines = lines(text);
     while let Some(line) = lines.next() {
         if line.text.contains(BEGIN) {
@@ -24,8 +28,13 @@ pub(super) fn read(text: &str) -> Option<Found> {
                 }
             }
             if let Some(counts) = figures(&summary) {
+                let begun = begun.pop().unwrap_or(line.begin);
+                let broken = (!is_whole(&summary)).then_some(CUT_OFF);
+                runs.push(begun..end, counts.failed, broken);
                 found = Some((counts, end, is_whole(&summary)));
             }
+        } else if line.text.trim_matches(['=', ' ']) == "test process starts" {
+            begun.push(line.begin);
         } else if let Some(name) = file_line(line.text) {
             file = name.to_owned();
         } else if let Some((name, status)) = case_line(line.text)
@@ -38,10 +47,12 @@ pub(super) fn read(text: &str) -> Option<Found> {
     let (counts, at, is_whole) = found?;
     report.settle(counts);
     if !is_whole {
-        report.mark_broken("the summary is cut off");
+        report.mark_broken(CUT_OFF);
     }
-    Some(Found { report, at })
+    Some(Found { report, at, runs })
 }
+
+const CUT_OFF: &str = "the summary is cut off";
 
 /// The time stands last.
 fn is_whole(summary: &str) -> bool {

@@ -298,7 +298,8 @@ impl<'a> Point<'a> {
             Some(rest) => (false, rest),
             None => (true, line.strip_prefix("ok")?),
         };
-        if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+        // `ok  \tpackage\t0.1s` is a line of `go test`.
+        if (!rest.is_empty() && !rest.starts_with([' ', '\t'])) || rest.starts_with("  \t") {
             return None;
         }
         let rest = rest.trim_start();

@@ -53,7 +53,7 @@ pub(super) fn unstamped(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// One line, and where the text goes on behind it.
+/// One line, where it begins, and where the text goes on behind it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     /// Without the line break and without white space at its end, and never very long: what
@@ -61,27 +61,35 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     /// All of it.
     pub(super) whole: &'a str,
+    pub(super) begin: usize,
     pub(super) end: usize,
 }
 
 /// The lines. A carriage return alone ends one too: progress bars write over what they wrote.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut begin = 0;
+    let mut next = 0;
     std::iter::from_fn(move || {
-        if begin >= text.len() {
+        if next >= text.len() {
             return None;
         }
+        let begin = next;
         let rest = &text[begin..];
         let length = memchr::memchr2(b'\n', b'\r', rest.as_bytes());
         let line = &rest[..length.unwrap_or(rest.len())];
-        begin += match length {
+        next += match length {
             Some(length) if rest[length..].starts_with("\r\n") => length + 2,
             Some(length) => length + 1,
             None => rest.len(),
         };
         let text = &line[..line.floor_char_boundary(MOST_LINE)];
-        Some(Line { text: text.trim_end(), whole: line, end: begin })
+        Some(Line { text: text.trim_end(), whole: line, begin, end: next })
     })
+}
+
+/// Has somebody read all lines of a text.
+pub(super) fn read_lines<R>(text: &str, mut reader: R, read: impl Fn(&mut R, Line<'_>)) -> R {
+    lines(text).for_each(|line| read(&mut reader, line));
+    reader
 }
 
 /// `12` and what follows it, from `12 passed`.

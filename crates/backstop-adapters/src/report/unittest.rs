@@ -6,15 +6,12 @@ use backstop_core::event::TestCounts;
 
 use super::bounded::shortened;
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines, seconds};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines, seconds};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::new();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::new(), Reading::line).finish()
 }
 
 struct Reading {
@@ -32,6 +29,9 @@ struct Reading {
     described: Option<String>,
     /// How many tests ran, until the verdict comes, and how many lines of others came since.
     ran: Option<(u64, u32)>,
+    /// Where the first line stands that tells a test, or else how many there were.
+    begun: Option<usize>,
+    runs: Runs,
     at: usize,
 }
 
@@ -47,6 +47,8 @@ impl Reading {
             told: 0,
             described: None,
             ran: None,
+            begun: None,
+            runs: Runs::default(),
             at: 0,
         }
     }
@@ -55,6 +57,7 @@ impl Reading {
         let text = line.text;
         if let Some(ran) = ran(text) {
             self.ran = Some((ran, 0));
+            self.begun.get_or_insert(line.begin);
             self.speaker = None;
             return;
         }
@@ -62,6 +65,8 @@ impl Reading {
             if let Some(counts) = verdict(text) {
                 self.at = line.end;
                 self.ran = None;
+                let begun = self.begun.take().unwrap_or(line.begin);
+                self.runs.push(begun..line.end, counts.failed, None);
                 self.close(counts, ran);
                 return;
             }
@@ -70,6 +75,7 @@ impl Reading {
             }
             // The verdict is written to the standard error, and the standard output may come between.
             self.ran = (others < MOST_BETWEEN).then_some((ran, others + 1));
+            self.begun = self.begun.filter(|_| self.ran.is_some());
         }
         let described = self.described.take();
         if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
@@ -87,6 +93,9 @@ impl Reading {
             }
         } else if let Some((name, result)) = case_line(text) {
             self.awaited = None;
+            if is_bare_name(name) {
+                self.begun.get_or_insert(line.begin);
+            }
             match status(result) {
                 Some((status, note)) => self.cases.push(Case::new(name, status).saying(note)),
                 None => self.awaited = Some(name.to_owned()),
@@ -150,7 +159,7 @@ impl Reading {
         if self.totals == TestCounts::default() {
             self.report.mark_broken(super::NO_TEST_RAN);
         }
-        Some(Found { report: self.report, at: self.at })
+        Some(Found { report: self.report, at: self.at, runs: self.runs })
     }
 }
 

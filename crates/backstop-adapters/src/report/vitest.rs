@@ -1,20 +1,25 @@
 //! What vitest prints.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::text::{Line, leading_number, lines};
+use super::runs::Runs;
+use super::text::{Line, leading_number, read_lines};
 use super::tick::{parts, retried, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
-    let mut reading = Reading::default();
-    for line in lines(text) {
-        reading.line(line);
-    }
-    reading.finish()
+    read_lines(text, Reading::default(), Reading::line).finish()
+}
+
+/// A run that has come to its figures.
+struct Ended {
+    place: Range<usize>,
+    failed: u64,
+    broken: Option<String>,
 }
 
 #[derive(Default)]
@@ -32,6 +37,11 @@ struct Reading {
     files: Option<TestCounts>,
     totals: TestCounts,
     unhandled: Option<String>,
+    /// Where the runs began that have not ended, the outermost first.
+    open: Vec<Range<usize>>,
+    /// The latest run, until it is certain that nothing more is told of it.
+    ended: Option<Ended>,
+    runs: Runs,
     at: usize,
 }
 
@@ -41,14 +51,33 @@ impl Reading {
         if let Some(files) = text.strip_prefix("Test Files ").and_then(figures) {
             self.files = Some(files);
             self.at = line.end;
+            self.end_run();
+            let begun = self.open.pop().map_or(line.begin, |begun| begun.start);
+            self.ended = Some(Ended {
+                place: begun..line.end,
+                failed: 0,
+                broken: (files.failed > 0).then(|| UNLOADED.to_owned()),
+            });
         } else if let Some(tests) = text.strip_prefix("Tests ").and_then(figures) {
             if self.files.is_some() {
                 self.totals = tests;
                 self.at = line.end;
+                if let Some(ended) = &mut self.ended {
+                    ended.failed = tests.failed;
+                    ended.place.end = line.end;
+                }
             }
         } else if let Some(errors) = text.strip_prefix("Errors ").map(str::trim) {
             if self.files.is_some() && errors.contains("error") {
                 self.unhandled = Some(errors.to_owned());
+                if let Some(ended) = &mut self.ended {
+                    ended.broken = Some(unhandled(errors));
+                }
+            }
+        } else if begins(text) {
+            self.end_run();
+            if self.open.len() < MOST_OPEN {
+                self.open.push(line.begin..line.end);
             }
         } else if let Some(name) = text.strip_prefix("FAIL ").map(str::trim) {
             // Several failures may share one message.
@@ -93,9 +122,26 @@ impl Reading {
         });
     }
 
-    fn finish(self) -> Option<Found> {
-        let files = self.files?;
+    fn end_run(&mut self) {
+        if let Some(Ended { place, failed, broken }) = self.ended.take() {
+            self.runs.push(place, failed, broken.as_deref());
+        }
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        self.end_run();
+        for begun in &self.open {
+            self.runs.push(begun.clone(), 0, Some(CUT_OFF));
+        }
         let mut report = TestReport::new(Format::Vitest);
+        if !self.open.is_empty() {
+            report.mark_broken(CUT_OFF);
+        }
+        let Some(files) = self.files else {
+            let at = self.open.last()?.end;
+            self.cases.into_iter().for_each(|case| report.push(case));
+            return Some(Found { report, at, runs: self.runs });
+        };
         // A heading for a file alone means that it did not load.
         let (tests, unloaded): (Vec<_>, Vec<_>) =
             self.errors.into_iter().partition(|(name, _)| parts(name).len() > 1);
@@ -120,13 +166,24 @@ impl Reading {
             let file = name.split(" [").next().unwrap_or(name);
             report.mark_broken(format!("{file} failed to run: {error}"));
         } else if files.failed > self.totals.failed {
-            report.mark_broken("a test file failed to run");
+            report.mark_broken(UNLOADED);
         }
         if let Some(errors) = self.unhandled {
-            report.mark_broken(format!("{errors} outside of any test"));
+            report.mark_broken(unhandled(&errors));
         }
-        Some(Found { report, at: self.at })
+        Some(Found { report, at: self.at, runs: self.runs })
     }
+}
+
+/// ` RUN  v2.1.4 /app`, or ` DEV ` where it waits for changes.
+fn begins(line: &str) -> bool {
+    let version = line.strip_prefix("RUN ").or_else(|| line.strip_prefix("DEV "));
+    let version = version.and_then(|rest| rest.trim_start().strip_prefix('v'));
+    version.is_some_and(|version| leading_number(version).is_some())
+}
+
+fn unhandled(errors: &str) -> String {
+    format!("{errors} outside of any test")
 }
 
 /// `30 failed | 36 passed (66)`, or `no tests`.
@@ -166,6 +223,13 @@ fn counted_title(name: &str) -> Option<&str> {
     let (title, count) = name.strip_suffix(')')?.rsplit_once(" (")?;
     count.parse::<u64>().ok().map(|_| title)
 }
+
+const UNLOADED: &str = "a test file failed to run";
+
+const CUT_OFF: &str = "cut off before the summary";
+
+/// Runs within each other.
+const MOST_OPEN: usize = 64;
 
 #[cfg(test)]
 mod tests {

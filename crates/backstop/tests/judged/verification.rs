@@ -152,6 +152,12 @@ fn a_command_that_exits_with_0_has_not_passed_if_its_tests_did_not() {
             "auto",
             Some("its tests are no proof (1 failed in the go run before it)"),
         ),
+        (
+            "error[E0425]: cannot find value `x`\nerror: could not compile `a` (lib test)\n\
+             .\n----\nRan 1 test in 0.000s\n\nOK\n",
+            "auto",
+            Some("the libtest run before it is broken: the build failed: error[E0425]"),
+        ),
         ("PASS a\nFAIL b\n", "regex:^(?<status>PASS|FAIL) (?<name>.+)$", Some("1 of its tests")),
         (whole, "junit:none/*.xml", Some("there is no test report from it at `junit:none/*.xml`")),
         (whole, "auto", None),
@@ -159,10 +165,14 @@ fn a_command_that_exits_with_0_has_not_passed_if_its_tests_did_not() {
             "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; \
           0 filtered out; finished in 0.00s\n",
             "auto",
-            None,
+            Some("no test ran"),
         ),
-        ("?   \texample.org/a\t[no test files]\n", "auto", None),
-        ("Ran 0 tests in 0.000s\n\nOK\n", "auto", None),
+        ("?   \texample.org/a\t[no test files]\n", "auto", Some("no test ran")),
+        ("Ran 0 tests in 0.000s\n\nOK\n", "auto", Some("no test ran")),
+        ("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", "auto", Some("no test ran")),
+        // Another runner had some.
+        ("== 2 passed in 0.1s ==\nRan 0 tests in 0.000s\n\nOK\n", "auto", None),
+        ("1..0 # SKIP no database\n", "auto", None),
         ("all good\n", "auto", None),
     ] {
         let policy = format!(

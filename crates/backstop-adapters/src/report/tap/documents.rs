@@ -1,10 +1,12 @@
 //! One document of TAP after another.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::{Plan, Point, Reading, is_version};
 use crate::report::bounded::MOST_CASES;
 use crate::report::recognise::Found;
+use crate::report::runs::Runs;
 use crate::report::text::Line;
 use crate::report::{Format, Status, TestReport};
 
@@ -17,10 +19,15 @@ pub(super) struct Documents {
     /// One of them was TAP beyond doubt.
     is_tap: bool,
     open: Document,
+    runs: Runs,
     at: usize,
 }
 
 struct Document {
+    /// From its first line that only TAP has to the last.
+    place: Option<Range<usize>>,
+    /// The first one is a version. Anything might print the others.
+    begins_surely: bool,
     /// The file that `prove` says it runs.
     file: Option<String>,
     reading: Reading,
@@ -35,6 +42,8 @@ struct Document {
 impl Default for Document {
     fn default() -> Self {
         Self {
+            place: None,
+            begins_surely: false,
             file: None,
             reading: Reading::new(),
             begins_with_plan: false,
@@ -52,6 +61,7 @@ impl Documents {
             count: 0,
             is_tap: false,
             open: Document::default(),
+            runs: Runs::default(),
             at: 0,
         }
     }
@@ -72,6 +82,7 @@ impl Documents {
             self.open.is_judged |= VERDICTS.iter().any(|verdict| text.starts_with(verdict));
             if text.starts_with("Dubious, ") {
                 self.open.complaint = Some(text.to_owned());
+                self.open.extend(&line);
             }
         }
         let begins_with_plan = Plan::read(text).is_some() && self.open.reading.plan.is_some();
@@ -81,6 +92,7 @@ impl Documents {
         }
         if self.open.reading.line(text) {
             self.at = line.end;
+            self.open.extend(&line);
         }
     }
 
@@ -90,9 +102,14 @@ impl Documents {
         if !ended.reading.has_begun() && ended.complaint.is_none() {
             return;
         }
+        let is_tap = ended.reading.is_tap() || ended.complaint.is_some();
         self.is_tap |= ended.reading.is_tap();
         self.count += 1;
+        let (place, begins_surely) = (ended.place.clone(), ended.begins_surely);
         let mut report = ended.finish();
+        if let Some(place) = place.filter(|_| is_tap && (begins_surely || !report.succeeded())) {
+            self.runs.push_report(place, &report);
+        }
         for case in &mut report.cases {
             // Points without a name are numbered in each document anew.
             if self.names.contains(&case.name) && self.count > 1 {
@@ -106,7 +123,7 @@ impl Documents {
 
     pub fn finish(mut self) -> Option<Found> {
         self.next();
-        self.is_tap.then_some(Found { report: self.whole, at: self.at })
+        self.is_tap.then_some(Found { report: self.whole, at: self.at, runs: self.runs })
     }
 }
 
@@ -116,6 +133,16 @@ impl Document {
         !self.reading.has_begun()
             || self.reading.is_complete()
             || (self.file.is_some() && self.is_judged)
+    }
+
+    fn extend(&mut self, line: &Line<'_>) {
+        match &mut self.place {
+            Some(place) => place.end = line.end,
+            None => {
+                self.place = Some(line.begin..line.end);
+                self.begins_surely = is_version(line.text);
+            }
+        }
     }
 
     fn finish(self) -> TestReport {

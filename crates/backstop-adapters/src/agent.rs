@@ -104,6 +104,11 @@ impl Agent {
         sniff::agent(record)
     }
 
+    /// Where in the output of some program an agent's stream may begin: there is the first sign of it.
+    pub fn sign_of_opening(output: &[u8]) -> Option<usize> {
+        sniff::sign_of_opening(output)
+    }
+
     /// Whether it is this agent's record, as far as its keys tell. With a mapping of one's own, all
     /// JSON is.
     pub fn prints(self, record: &Record<'_>) -> bool {

@@ -21,7 +21,7 @@ pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
 /// The agent whose stream begins with this record.
 pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     // Few records are worth being read twice.
-    if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
+    if record.len() > LARGEST_OPENING || sign_of_opening(record).is_none() {
         return None;
     }
     let value = parse(record)?;
@@ -42,6 +42,11 @@ pub(super) fn opened(record: &[u8]) -> Option<Agent> {
         Agent::Goose | Agent::Aider | Agent::Generic | Agent::Jsonl => false,
     };
     opens.then_some(agent)
+}
+
+/// Where something stands that only a record which opens a stream is sure to have.
+pub(super) fn sign_of_opening(bytes: &[u8]) -> Option<usize> {
+    OPENINGS.find(bytes).map(|sign| sign.start())
 }
 
 /// The agent whose whole answer this record is, as those print it that open nothing. Others' records

@@ -225,11 +225,26 @@ impl Ear {
     /// The bytes before the next line that is worth reading: of some program's output only what
     /// begins like a record.
     fn length_of_plain(&self, bytes: &[u8]) -> usize {
-        let begins = self.at_line_start && bytes.first() == Some(&b'{');
-        if !self.is_skimming() || begins || !self.held.is_empty() || self.framer.is_amid() {
+        if !self.is_skimming() || !self.held.is_empty() || self.framer.is_amid() {
             return 0;
         }
-        memchr::memmem::find(bytes, b"\n{").map_or(bytes.len(), |end| end + 1)
+        let begins =
+            |line: usize| (line > 0 || self.at_line_start) && bytes.get(line) == Some(&b'{');
+        if self.agent().is_none() {
+            let next = || memchr::memmem::find(bytes, b"\n{").map_or(bytes.len(), |end| end + 1);
+            return if begins(0) { 0 } else { next() };
+        }
+        // Its records are many, and only one that opens a stream counts.
+        let sign = Agent::sign_of_opening(bytes);
+        let before = &bytes[..sign.unwrap_or(bytes.len())];
+        let line = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+        match sign {
+            _ if begins(line) => line,
+            None => bytes.len(),
+            Some(sign) => {
+                memchr::memchr(b'\n', &bytes[sign..]).map_or(bytes.len(), |end| sign + end + 1)
+            }
+        }
     }
 
     /// Hears bytes of the standard output; `show` gets what a person should see.

@@ -337,7 +337,9 @@ impl Ear {
     /// Whether a value over several lines may become a record: that is known of those alone who print
     /// such.
     fn awaits_record(&self) -> bool {
-        self.agent().is_some_and(Agent::prints_json) && self.framer.is_amid()
+        // After two bytes nobody knows their encoding, and so neither what they are.
+        let opens = matches!(self.held.trim_ascii(), b"{" | b"[");
+        self.agent().is_some_and(Agent::prints_json) && (opens || self.framer.is_amid())
     }
 
     /// Hears bytes of the standard error, which are shown as they are.

@@ -126,13 +126,14 @@ fn the_cause_of_a_failure_may_stand_in_brackets() {
 }
 
 #[test]
-fn tests_that_a_script_runs_around_its_agent_count() {
+fn tests_that_a_script_runs_after_its_agent_count() {
     let [called, answered] = call("pytest", "==== 7 passed in 0.1s ====");
     let stream = claude(&[called, answered, result("==== 9 passed in 0.1s ====", false)]);
     let passes = "printf 'test_a.py::test_one PASSED\\n==== 1 passed in 0.12s ====\\n'";
     for (script, exit) in [
         (format!("cat stream; {passes}"), 0),
-        (format!("{passes}; cat stream"), 0),
+        // That says nothing of the agent's work, and may be its prompt.
+        (format!("{passes}; cat stream"), 125),
         (format!("cat stream; {passes} >&2"), 0),
         ("cat stream".to_owned(), 125),
     ] {

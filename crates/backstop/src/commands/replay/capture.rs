@@ -167,7 +167,10 @@ fn present() -> Moment {
 fn is_dated(agent: Agent, head: &[u8]) -> bool {
     let (mut adapter, moment, mut is_dated) = (agent.adapter(), present(), false);
     let mut hear = |heard: Heard<'_>| is_dated |= matches!(heard, Heard::At(_));
-    Framer::new().push(head, &mut |record: Record<'_>| adapter.record(record, &moment, &mut hear));
+    let mut read = |record: Record<'_>| adapter.record(record, &moment, &mut hear);
+    let mut framer = Framer::new();
+    framer.push(head, &mut read);
+    framer.finish(&mut read);
     is_dated
 }
 

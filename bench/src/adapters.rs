@@ -80,6 +80,7 @@ impl Reading {
             moment: Moment {
                 now: Timestamp::default(),
                 is_known: true,
+                is_live: false,
                 zone: TimeZone::UTC,
                 zone_named: |_| None,
             },

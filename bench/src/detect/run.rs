@@ -32,6 +32,7 @@ impl Run {
         let moment = Moment {
             now: Timestamp::default(),
             is_known: true,
+            is_live: false,
             zone: TimeZone::UTC,
             zone_named: |_| None,
         };

@@ -132,6 +132,8 @@ pub struct Moment {
     /// Whether that is when it was said. Where it is only when a file is read, what counts from then,
     /// as distances and clock times do, names no time.
     pub is_known: bool,
+    /// The agent speaks now, whatever its records say of their time.
+    pub is_live: bool,
     pub zone: TimeZone,
     /// Zones that a message may name, looked up outside.
     pub zone_named: fn(&str) -> Option<TimeZone>,
@@ -140,10 +142,9 @@ pub struct Moment {
 impl Moment {
     /// The moment of a record that may tell its own time.
     pub(crate) fn of(&self, at: Option<Timestamp>) -> Self {
-        Self {
-            now: at.unwrap_or(self.now),
-            is_known: self.is_known || at.is_some(),
-            ..self.clone()
+        match at.filter(|_| !self.is_live) {
+            Some(at) => Self { now: at, is_known: true, ..self.clone() },
+            None => self.clone(),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Aider {
     fence: Option<usize>,
     /// Lines in it that look like aider's own.
     quoted: Vec<String>,
+    /// The latest line in it is a report.
+    is_after_report: bool,
     /// Anything was printed at all.
     printed: bool,
     /// A program's output is on the screen, which nothing marks there.
@@ -96,6 +98,7 @@ impl Aider {
             return self.line_outside_code(line, moment, listener);
         }
         self.gather(line);
+        self.is_after_report = Report::parse(line).is_some();
         if self.fence.is_none() {
             self.quoted.clear();
         } else if self.quoted.len() < MOST_QUOTED && OWN.is_match(line) {
@@ -105,9 +108,10 @@ impl Aider {
 
     /// Whether what seems to be code is none: where a file with blocks of code in it was written, the
     /// end of one may be taken for a beginning. A block that begins inside of one shows it, if a
-    /// report came in between.
+    /// report came in between: aider ends what it says with that, and no block begins right behind.
     fn is_lost_in_code(&self, line: &str) -> bool {
         let begins = self.fence.is_some()
+            && !self.is_after_report
             && fence_after(None, line).is_some()
             && !line.trim_matches('`').trim().is_empty();
         begins && self.quoted.iter().any(|line| Report::parse(line).is_some())

@@ -103,7 +103,9 @@ impl Claude {
         }
         // An error without any is somebody else's, such as a log's.
         let says_nothing = line.error.category.is_empty() && line.error.message.is_empty();
-        if line.kind.is_empty() || &*line.kind == "error" && says_nothing {
+        // Until one came, it may be the answer that has a type.
+        let is_anybodys = !self.launch.begun && line.transcript_id.is_empty() && !is_own(line);
+        if line.kind.is_empty() || &*line.kind == "error" && says_nothing || is_anybodys {
             return Reading::Foreign;
         }
         self.line(line, moment, listener);
@@ -112,9 +114,13 @@ impl Claude {
 
     fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
         self.begin(line, listener);
-        if let Ok(at) = line.timestamp.parse() {
+        let at = line.timestamp.parse().ok();
+        if let Some(at) = at {
             listener.hear(Heard::At(at));
         }
+        // Reset times count from the record that tells of the limit.
+        let dated = at.map(|_| moment.of(at));
+        let moment = dated.as_ref().unwrap_or(moment);
         if !matches!(&*line.kind, "assistant" | "result" | "rate_limit_event") {
             self.failing.flush(listener);
         }
@@ -500,6 +506,13 @@ impl Adapter for Claude {
         let own = exit.and_then(|exit| exit.code).is_some_and(|code| (1..128).contains(&code));
         if own && outcome == Outcome::Succeeded { Outcome::Failed } else { outcome }
     }
+}
+
+/// Whether Claude Code prints such records.
+fn is_own(line: &Line<'_>) -> bool {
+    let kinds = ["system", "assistant", "user", "stream_event", "rate_limit_event", "error"];
+    let has_session = !line.session_id.is_empty();
+    has_session || kinds.contains(&&*line.kind) || &*line.kind == "result" && is_result(line)
 }
 
 fn is_result(line: &Line<'_>) -> bool {

@@ -10,11 +10,19 @@ use serde_json::Value;
 use crate::lenient::{AMOUNTS, COUNTS};
 use crate::repair::repaired;
 use crate::shallow::shallow;
+use crate::sparse::Sparse;
 
-/// The value of a record, or nothing if it is no JSON.
+/// The value of a record, or nothing if it is no JSON. Of a very large one no more is kept than
+/// fits.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
-    parse_as(bytes).ok()
+    if bytes.len() <= LARGE {
+        return parse_as(bytes).ok();
+    }
+    parse_as(bytes).ok().map(|Sparse(value)| value)
 }
+
+/// Whatever is in so few bytes fits.
+const LARGE: usize = 1 << 20;
 
 /// What is written as JSON.
 ///

@@ -34,6 +34,11 @@ impl Framer {
         self.decoder.push(bytes, &mut |text| self.lines.push(text, emit));
     }
 
+    /// Whether a line, or a value over several lines, has begun and not ended.
+    pub fn is_amid(&self) -> bool {
+        self.lines.skipping || !self.lines.partial.is_empty() || self.lines.assembly.is_amid()
+    }
+
     /// The stream has ended: what was kept back is told. A new one may follow.
     pub fn finish(&mut self, emit: &mut impl FnMut(Record<'_>)) {
         self.decoder.finish(&mut |text| self.lines.push(text, emit));

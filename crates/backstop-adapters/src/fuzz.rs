@@ -179,5 +179,11 @@ fn mapping() -> JsonlMapping {
 }
 
 fn moment() -> Moment {
-    Moment { now: Timestamp::default(), is_known: true, zone: TimeZone::UTC, zone_named: |_| None }
+    Moment {
+        now: Timestamp::default(),
+        is_known: true,
+        is_live: false,
+        zone: TimeZone::UTC,
+        zone_named: |_| None,
+    }
 }

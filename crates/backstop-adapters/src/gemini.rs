@@ -32,9 +32,12 @@ impl Adapter for Gemini {
             Record::Text(line) => return self.launch.plain_line(line, listener),
         };
         let Some(value) = parse(bytes) else { return };
-        if let Some(at) = value.get("timestamp").and_then(time) {
+        let at = value.get("timestamp").and_then(time);
+        if let Some(at) = at {
             listener.hear(Heard::At(at));
         }
+        // Reset times count from the record that tells of the limit.
+        let moment = &moment.of(at);
         let kind = text(&value, "type").filter(|kind| stream::KINDS.contains(kind));
         if session::is_part(&value) {
             self.launch.took_record();

@@ -36,6 +36,7 @@ mod repair;
 pub mod report;
 pub mod review;
 mod shallow;
+mod sparse;
 mod tail;
 mod telemetry;
 #[cfg(test)]

@@ -11,6 +11,8 @@ use regex::{Regex, RegexBuilder};
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     wanted: Vec<Wanted>,
+    /// Nobody can tell whose words they are.
+    is_unclaimed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -28,7 +30,14 @@ impl Patterns {
             Condition::OutputPattern(pattern) => Wanted::new(condition.key(), pattern),
             _ => None,
         });
-        Self { wanted: wanted.collect() }
+        Self { wanted: wanted.collect(), is_unclaimed: false }
+    }
+
+    /// For output in which nobody's own words can be told: what is looked for in those where there
+    /// are any is looked for in all of it.
+    #[must_use]
+    pub fn unclaimed(self) -> Self {
+        Self { is_unclaimed: true, ..self }
     }
 
     /// A launch begins.
@@ -40,13 +49,15 @@ impl Patterns {
 
     /// Whether anything is still looked for in such output.
     pub fn are_wanted_in(&self, source: OutputSource) -> bool {
-        self.wanted.iter().any(|wanted| wanted.is_wanted_in(source))
+        self.wanted.iter().any(|wanted| wanted.is_wanted_in(source, self.is_unclaimed))
     }
 
     /// What is found for the first time.
     pub fn find(&mut self, source: OutputSource, text: &str) -> Vec<Matched> {
-        let wanted = self.wanted.iter_mut().filter(|wanted| wanted.is_wanted_in(source));
-        wanted.filter_map(|wanted| wanted.find(text)).collect()
+        let is_unclaimed = self.is_unclaimed;
+        let wanted =
+            self.wanted.iter_mut().filter(|wanted| wanted.is_wanted_in(source, is_unclaimed));
+        wanted.filter_map(|wanted| wanted.find(source, text)).collect()
     }
 }
 
@@ -61,23 +72,24 @@ impl Wanted {
         Some(Self { key, pattern: pattern.clone(), expression, found: false })
     }
 
-    fn is_wanted_in(&self, source: OutputSource) -> bool {
-        // Whoever can tell the agent's words has recognised it.
+    fn is_wanted_in(&self, source: OutputSource, is_unclaimed: bool) -> bool {
         let wanted = match self.pattern.r#in {
+            OutputSource::Auto if is_unclaimed => OutputSource::Any,
+            // Whoever can tell the agent's words has recognised it.
             OutputSource::Auto => OutputSource::Assistant,
             named => named,
         };
         !self.found && wanted == source
     }
 
-    fn find(&mut self, text: &str) -> Option<Matched> {
+    fn find(&mut self, source: OutputSource, text: &str) -> Option<Matched> {
         let pattern = &self.pattern.pattern.0;
         let at = match &self.expression {
             Some(expression) => expression.find(text)?.start(),
             None => text.find(pattern.as_str())?,
         };
         self.found = true;
-        let stream = match self.pattern.r#in {
+        let stream = match source {
             OutputSource::Any => "stdout",
             OutputSource::Assistant | OutputSource::Auto => "assistant",
             OutputSource::Result => "result",
@@ -131,6 +143,10 @@ mod tests {
         let mut patterns = Patterns::new(&policy);
         assert_eq!(patterns.find(OutputSource::Any, "ALL DONE"), []);
         assert_eq!(patterns.find(OutputSource::Assistant, "ALL DONE")[0].stream, "assistant");
+        let mut patterns = Patterns::new(&policy).unclaimed();
+        assert!(patterns.are_wanted_in(OutputSource::Any));
+        assert_eq!(patterns.find(OutputSource::Assistant, "ALL DONE"), []);
+        assert_eq!(patterns.find(OutputSource::Any, "ALL DONE")[0].stream, "stdout");
     }
 
     #[test]

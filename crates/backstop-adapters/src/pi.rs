@@ -110,14 +110,15 @@ impl Pi {
             return;
         }
         self.told = true;
-        if let Some(at) = message.get("timestamp").and_then(time) {
+        let at = message.get("timestamp").and_then(time);
+        if let Some(at) = at {
             listener.hear(Heard::At(at));
         }
         self.usage(message, listener);
         self.launch.said(&words_said(message), listener);
         if matches!(text(message, "stopReason"), Some("error" | "aborted")) {
             let reason = text(message, "errorMessage").or_else(|| text(message, "stopReason"));
-            self.pending = Some(fault_of(reason.unwrap_or("error"), moment));
+            self.pending = Some(fault_of(reason.unwrap_or("error"), &moment.of(at)));
         }
     }
 

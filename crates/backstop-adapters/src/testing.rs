@@ -10,6 +10,7 @@ pub(crate) fn moment() -> Moment {
         now: "2026-07-12T00:00:00Z".parse().unwrap(),
         zone: TimeZone::UTC,
         is_known: true,
+        is_live: false,
         zone_named: |_| None,
     }
 }

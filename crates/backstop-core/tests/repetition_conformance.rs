@@ -563,6 +563,10 @@ mod evidence {
                 "3 messages without any action, the last 2 of them the same (steps 1–3)",
             ),
             (
+                Run::new().times(3, |run, index| run.told(word(index)).say("hm")),
+                "the agent gave the same message 3 times in a row (steps 1–3)",
+            ),
+            (
                 Run::new().times(3, |run, _| run.say_nothing()),
                 "the agent answered with nothing 3 times in a row (steps 1–3)",
             ),

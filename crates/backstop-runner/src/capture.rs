@@ -166,6 +166,9 @@ pub struct Summary {
     pub last_line: String,
     /// Whose output it was, and how that says it ended.
     pub agent: Option<(Agent, Outcome)>,
+    /// All who spoke in it, as far as they are known, did so in records: what stands outside of those
+    /// is somebody else's.
+    pub only_records: bool,
     /// The last of what the agent itself said.
     pub words: String,
 }

@@ -9,11 +9,12 @@ use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Totals};
 /// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
 /// Lines tell nothing either way: much may be said before an agent is started. After many records
-/// that are no agent's it is some program, and nothing is read out of its output.
+/// that are no agent's it is some program, and nothing is read out of its output until a record opens
+/// an agent's stream.
 ///
 /// One command may start several agents, one after the other. A record that opens another agent's
-/// stream is where the one before has ended. That is so only behind records: who answers in words
-/// may show anybody's.
+/// stream is where the one before has ended. Who answers in words may show such a record, too: if no
+/// other follows, it is what it was before.
 #[derive(Default)]
 pub struct Auto {
     found: Option<Found>,
@@ -33,6 +34,11 @@ struct Found {
     prints_records: bool,
     /// It has told how it ended.
     has_ended: bool,
+    /// It answers in words, and is in the middle of a block of code.
+    is_in_code: bool,
+    /// How the agent before ended, if that one answered in words, and nothing but an opening has come
+    /// since.
+    before: Option<Outcome>,
 }
 
 /// What came before anything told the agent.
@@ -103,22 +109,44 @@ impl Auto {
 
     /// Another agent begins: the one before is done, and how it exited nobody knows.
     fn settle_anew(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
+        let mut outcome = None;
         if let Some(mut before) = self.found.take() {
-            before.adapter.finish(None, moment, listener);
+            let ended = before.adapter.finish(None, moment, listener);
+            let is_agent = before.agent != Agent::Generic;
+            if is_agent && !before.has_ended {
+                listener.hear(Heard::Ended(ended));
+            }
+            outcome = Some(ended).filter(|_| is_agent && !before.prints_records);
             self.totals = before.adapter.totals().or(self.totals.take());
         }
         self.settle(agent, moment, listener);
+        if let Some(found) = &mut self.found {
+            found.before = outcome;
+        }
     }
 }
 
 impl Found {
     fn new(agent: Agent) -> Self {
-        Self { agent, adapter: agent.adapter(), prints_records: false, has_ended: false }
+        Self {
+            agent,
+            adapter: agent.adapter(),
+            prints_records: false,
+            has_ended: false,
+            is_in_code: false,
+            before: None,
+        }
     }
 
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        if !self.prints_records && matches!(record, Record::Json(_)) {
-            self.prints_records = sniff::agent(&record) == Some(self.agent);
+        match record {
+            Record::Json(_) if self.prints_records => {
+                if self.before.is_some() && sniff::agent(&record) == Some(self.agent) {
+                    self.before = None;
+                }
+            }
+            Record::Json(_) => self.prints_records = sniff::agent(&record) == Some(self.agent),
+            Record::Text(line) => self.is_in_code ^= line.trim_start().starts_with("```"),
         }
         let has_ended = &mut self.has_ended;
         self.adapter.record(record, moment, &mut |heard: Heard<'_>| {
@@ -133,15 +161,37 @@ impl Found {
 
     /// The other agent whose stream begins with this record.
     fn successor(&self, record: &Record<'_>) -> Option<Agent> {
-        let Record::Json(bytes) = record else { return None };
-        if !self.prints_records {
-            return None;
+        match record {
+            Record::Json(bytes) => match sniff::opened(bytes) {
+                Some(next) => {
+                    let is_shown = !self.prints_records && self.is_in_code;
+                    Some(next).filter(|next| *next != self.agent && !is_shown)
+                }
+                None if self.prints_records && self.has_ended => sniff::answered(bytes)
+                    // Most of what these print is alike.
+                    .filter(|next| !sniff::are_alike(*next, self.agent)),
+                None => None,
+            },
+            // In somebody's words it may be anything.
+            Record::Text(line) if self.prints_records => {
+                sniff::of_line(line).filter(|next| *next != self.agent)
+            }
+            Record::Text(_) => None,
         }
-        let next = match self.has_ended {
-            true => sniff::opened(bytes).or_else(|| sniff::continued(bytes, self.agent)),
-            false => sniff::opened(bytes),
-        };
-        next.filter(|agent| *agent != self.agent)
+    }
+
+    /// How it ended, or the agent before it, if all that came of this one is what somebody showed.
+    fn finish(
+        &mut self,
+        exit: Option<Exit>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        let outcome = self.adapter.finish(exit, moment, listener);
+        match self.before {
+            Some(before) if exit.is_none_or(Exit::succeeded) => before,
+            _ => outcome,
+        }
     }
 }
 
@@ -189,7 +239,7 @@ impl Adapter for Auto {
             self.settle(Agent::Generic, moment, listener);
         }
         match &mut self.found {
-            Some(found) => found.adapter.finish(exit, moment, listener),
+            Some(found) => found.finish(exit, moment, listener),
             None => Outcome::CutOff,
         }
     }

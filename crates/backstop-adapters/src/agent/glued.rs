@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Agent, sniff};
 use crate::fields::{parse, text};
 use crate::tail::object_at_end;
-use crate::{Adapter, Exit, Listener, Moment, Outcome, Record, Totals};
+use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Totals};
 
 /// Takes apart what was glued together, and hands everything on to the agent's reader.
 #[derive(Debug)]
@@ -19,31 +19,37 @@ pub(super) struct Unglued<A> {
     adapter: A,
     /// The agent has printed a record on a line of its own.
     prints_records: bool,
-    /// JSON that was none of its records.
-    strangers: usize,
 }
 
 impl<A: Adapter> Unglued<A> {
     pub fn new(agent: Agent, adapter: A) -> Self {
-        Self { agent, adapter, prints_records: false, strangers: 0 }
+        Self { agent, adapter, prints_records: false }
     }
 
-    /// Only the first few are looked at: what came until then is what will come.
-    fn look_at(&mut self, record: &Record<'_>) {
-        if let Record::Json(_) = record
-            && !self.prints_records
-            && self.strangers < MOST_STRANGERS
-        {
-            self.prints_records = sniff::agent(record) == Some(self.agent);
-            self.strangers += 1;
+    /// Who answers in words may show another agent's record. That is no record of its own: it shows,
+    /// and tells nothing.
+    fn is_shown_only(&mut self, record: &Record<'_>) -> bool {
+        let Record::Json(bytes) = record else { return false };
+        if self.prints_records {
+            return false;
         }
+        let Some(value) = parse(bytes) else { return false };
+        let by = sniff::of_value(&value);
+        self.prints_records = by == Some(self.agent);
+        // Services answer with errors, and many quote them.
+        let is_error = text(&value, "type") == Some("error") || value.get("error").is_some();
+        by.is_some_and(|by| !is_error && !sniff::are_alike(by, self.agent))
     }
 }
 
 impl<A: Adapter> Adapter for Unglued<A> {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        self.look_at(&record);
-        if let Record::Text(line) = record
+        if self.is_shown_only(&record) {
+            if let Record::Json(bytes) = record {
+                let shown = String::from_utf8_lossy(bytes);
+                listener.hear(Heard::Shown(Shown::Text(&shown)));
+            }
+        } else if let Record::Text(line) = record
             && let Some((agent, before, json)) = self::record(line, self.prints_records)
             && agent == self.agent
         {
@@ -107,8 +113,6 @@ fn is_whole_result(value: &Value) -> bool {
 /// `agent-1  | `, as Docker Compose begins a line.
 static COLLECTED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^[\w.-]+ +\| $").expect("the pattern is valid"));
-
-const MOST_STRANGERS: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,7 @@ pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
 /// The agent whose stream begins with this record.
 pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     // Few records are worth being read twice.
-    if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
+    if record.len() > LARGEST_OPENING || sign_of_opening(record).is_none() {
         return None;
     }
     let value = parse(record)?;
@@ -44,17 +44,31 @@ pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     opens.then_some(agent)
 }
 
-/// The agent that prints such a record after another has come to its end: with one object alone, or
-/// without any that opens.
-pub(super) fn continued(record: &[u8], before: Agent) -> Option<Agent> {
+/// Where something stands that only a record which opens a stream is sure to have.
+pub(super) fn sign_of_opening(bytes: &[u8]) -> Option<usize> {
+    OPENINGS.find(bytes).map(|sign| sign.start())
+}
+
+/// The agent whose whole answer this record is, as those print it that open nothing. Others' records
+/// may be anybody's once an agent has come to its end.
+pub(super) fn answered(record: &[u8]) -> Option<Agent> {
     let value = parse(record)?;
-    // Services answer with errors, and many quote them.
-    if text(&value, "type") == Some("error") {
-        return None;
-    }
-    // Most of what these print is alike.
-    let alike = [Agent::Claude, Agent::Cursor];
-    of_value(&value).filter(|agent| !(alike.contains(agent) && alike.contains(&before)))
+    let agent = of_value(&value)?;
+    let has = |key: &str| value.get(key).is_some();
+    let is_whole = match agent {
+        // Services answer with errors, and many quote them.
+        Agent::Gemini => !has("type") && (has("stats") || text(&value, "session_id").is_some()),
+        Agent::Goose => has("metadata"),
+        Agent::Claude | Agent::Cursor => text(&value, "type") == Some("result"),
+        _ => false,
+    };
+    is_whole.then_some(agent)
+}
+
+/// Whether one may print what the other does.
+pub(super) fn are_alike(one: Agent, other: Agent) -> bool {
+    let alike = [[Agent::Claude, Agent::Cursor], [Agent::Goose, Agent::Pi]];
+    one == other || alike.iter().any(|pair| pair.contains(&one) && pair.contains(&other))
 }
 
 pub(super) fn of_value(value: &Value) -> Option<Agent> {
@@ -63,7 +77,7 @@ pub(super) fn of_value(value: &Value) -> Option<Agent> {
     let Some(kind) = text(value, "type") else {
         return if has_all(&["sessionId", "projectHash"]) || is_gemini_report(value) {
             Some(Agent::Gemini)
-        } else if has_all(&["messages", "metadata"]) {
+        } else if has("messages") && value.pointer("/metadata/total_tokens").is_some() {
             Some(Agent::Goose)
         } else if has("loglines") {
             Some(Agent::Claude)
@@ -162,7 +176,8 @@ fn is_gemini_failure(value: &Value) -> bool {
     })
 }
 
-fn of_line(line: &str) -> Option<Agent> {
+/// The agent that says its name at the beginning of its text.
+pub(super) fn of_line(line: &str) -> Option<Agent> {
     let words = line.strip_prefix("> ").unwrap_or(line);
     if line.starts_with("# aider chat started at ") || words.starts_with("Aider v") {
         return Some(Agent::Aider);
@@ -216,6 +231,7 @@ mod tests {
     #[case(r#"{"type":"agent_start"}"#, Some(Agent::Pi))]
     #[case(r#"{"type":"message","message":{"role":"user","content":[]}}"#, Some(Agent::Goose))]
     #[case(r#"{"messages":[],"metadata":{"total_tokens":1}}"#, Some(Agent::Goose))]
+    #[case(r#"{"messages":[{"id":"greeting"}],"metadata":{"locale":"en"}}"#, None)]
     #[case(
         r#"{"subtype":"init","type":"system","apiKeySource":"env","model":"m"}"#,
         Some(Agent::Cursor)

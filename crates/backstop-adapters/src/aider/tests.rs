@@ -187,6 +187,15 @@ fn what_a_block_of_code_on_the_screen_shows_is_the_models() {
     assert_eq!(usage.len(), 1, "{told:?}");
     assert!(usage[0].starts_with("usage 2400 91 "), "{told:?}");
     assert!(!told.iter().any(|line| line.starts_with("fault")), "{told:?}");
+    // An example that holds another block.
+    let told = aider(
+        "Aider v0.86.1\nModel: gpt-4o\n\nHere is an example:\n```\n\
+         Tokens: 1.0k sent, 10 received. Cost: $1.00 message, $1.00 session.\n\
+         ```python\nx=1\n```\ndone\n\
+         Tokens: 2.4k sent, 91 received. Cost: $0.0085 message, $0.0085 session.\n",
+    );
+    let usage: Vec<_> = told.iter().filter(|line| line.starts_with("usage")).collect();
+    assert!(usage.len() == 1 && usage[0].starts_with("usage 2400 91 "), "{told:?}");
     // An answer that was cut off in the middle of its code.
     let told = aider("Aider v0.86.1\n```\nlet a = 1;\nTokens: 20 sent, 2 received.\n");
     assert!(told.iter().any(|line| line.starts_with("usage 20 2 ")), "{told:?}");

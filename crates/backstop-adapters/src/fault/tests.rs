@@ -16,6 +16,7 @@ fn moment_at(now: &str) -> Moment {
         now: now.parse().unwrap(),
         zone: new_york(),
         is_known: true,
+        is_live: false,
         zone_named: |name| match name {
             "Asia/Saigon" => Some(TimeZone::fixed(jiff::tz::offset(7))),
             _ => None,

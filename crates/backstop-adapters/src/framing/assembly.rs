@@ -49,6 +49,10 @@ impl Assembly {
         }
     }
 
+    pub fn is_amid(&self) -> bool {
+        !matches!(self.state, State::Lines)
+    }
+
     pub fn finish(&mut self, emit: &mut impl FnMut(Record<'_>)) {
         match std::mem::take(&mut self.state) {
             State::Object(partial) => give_up(&partial.text, emit),

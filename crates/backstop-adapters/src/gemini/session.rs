@@ -60,10 +60,11 @@ impl Gemini {
             self.begin(Some(session), listener);
             let messages = value.get("messages").and_then(Value::as_array);
             for message in messages.into_iter().flatten() {
-                if let Some(at) = message.get("timestamp").and_then(time) {
+                let at = message.get("timestamp").and_then(time);
+                if let Some(at) = at {
                     listener.hear(Heard::At(at));
                 }
-                self.saved_message(message, moment, listener);
+                self.saved_message(message, &moment.of(at), listener);
             }
         } else {
             self.launch.touch(listener);

@@ -56,6 +56,15 @@ fn giving_up_is_no_success(#[case] severity: &str, #[case] message: &str, #[case
 }
 
 #[test]
+fn a_reset_counts_from_the_record_that_tells_it() {
+    let stream = r#"{"type":"init","timestamp":"2026-02-01T10:00:00Z","session_id":"s","model":"m"}
+{"type":"error","severity":"error","timestamp":"2026-02-01T16:00:00Z","message":"You have exhausted your daily quota. Your quota will reset after 3h2m."}
+"#;
+    let told = gemini(stream);
+    assert!(told.iter().any(|line| line.ends_with(" until 2026-02-01T19:02:00Z")), "{told:?}");
+}
+
+#[test]
 fn models_are_told_apart() {
     let stream = r#"{"type":"result","status":"success","stats":{"input_tokens":30,"output_tokens":3,"models":{
 "a":{"total_tokens":11,"input_tokens":10,"output_tokens":1,"cached":4},"b":{"total_tokens":22,"input_tokens":20,"output_tokens":2,"cached":0}}}}"#

@@ -65,8 +65,8 @@ impl Reader {
                 teller.at(at);
                 let message = text(data, "message").unwrap_or("error");
                 let status = u16::try_from(count(data, "statusCode")).unwrap_or(0);
-                let known = from_status(status, message, teller.moment());
-                let fault = known.unwrap_or_else(|| fault_of(message, teller.moment()));
+                let known = from_status(status, message, &teller.moment().of(at));
+                let fault = known.unwrap_or_else(|| fault_of(message, &teller.moment().of(at)));
                 teller.fault(fault);
             }
             "session.compaction_complete" => teller.compaction(),

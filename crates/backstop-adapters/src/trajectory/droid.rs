@@ -65,7 +65,7 @@ impl Reader {
             }
             "error" => {
                 let message = text(record, "message").unwrap_or("error");
-                let fault = fault_of(message, teller.moment());
+                let fault = fault_of(message, &teller.moment().of(at));
                 teller.fault(fault);
                 self.outcome = Some(Outcome::Failed);
             }

@@ -16,7 +16,13 @@ use crate::{FaultKind, Heard, Moment, Outcome, Voice};
 mod captured;
 
 fn moment() -> Moment {
-    Moment { now: Timestamp::default(), is_known: true, zone: TimeZone::UTC, zone_named: |_| None }
+    Moment {
+        now: Timestamp::default(),
+        is_known: true,
+        is_live: false,
+        zone: TimeZone::UTC,
+        zone_named: |_| None,
+    }
 }
 
 /// What was told, one line each; what is only for show is left out.

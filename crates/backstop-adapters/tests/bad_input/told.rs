@@ -35,6 +35,7 @@ impl Told {
         let moment = Moment {
             now: Timestamp::default(),
             is_known: true,
+            is_live: false,
             zone: TimeZone::UTC,
             zone_named: |_| None,
         };

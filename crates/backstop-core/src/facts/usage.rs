@@ -23,6 +23,12 @@ pub(crate) struct Spent {
     pub(crate) cost_silent: bool,
     usage_in_iteration: bool,
     cost_in_iteration: bool,
+    /// Tokens were reported in this iteration, for good, and not what they cost.
+    #[serde(default)]
+    unpriced_in_iteration: bool,
+    /// What they cost was reported by itself in this iteration.
+    #[serde(default)]
+    cost_apart_in_iteration: bool,
 }
 
 /// Tokens of each kind, and money.
@@ -71,10 +77,14 @@ impl Spent {
         }
         self.usage_in_iteration = true;
         self.tokens_silent = false;
+        let has_tokens = amounts != Amounts { cost: amounts.cost, ..Amounts::default() };
         if usage.cost_usd.is_some() {
             self.cost_known = true;
             self.cost_in_iteration = true;
             self.cost_silent = false;
+            self.cost_apart_in_iteration |= !has_tokens;
+        } else if has_tokens && usage.basis != Some(UsageBasis::Live) {
+            self.unpriced_in_iteration = true;
         }
     }
 
@@ -99,10 +109,14 @@ impl Spent {
     pub(crate) fn iteration_finished(&mut self, excused: bool) {
         if !excused {
             self.tokens_silent = !self.usage_in_iteration;
-            self.cost_silent = !self.cost_in_iteration;
+            // Of two agents only one may have told.
+            let unpriced = self.unpriced_in_iteration && !self.cost_apart_in_iteration;
+            self.cost_silent = !self.cost_in_iteration || unpriced;
         }
         self.usage_in_iteration = false;
         self.cost_in_iteration = false;
+        self.unpriced_in_iteration = false;
+        self.cost_apart_in_iteration = false;
     }
 
     #[expect(clippy::cast_precision_loss, reason = "sums below nine million dollars are exact")]
@@ -252,6 +266,31 @@ mod tests {
         assert!(!spent.tokens_silent);
         spent.iteration_finished(false);
         assert!(spent.tokens_silent);
+    }
+
+    #[test]
+    fn a_cost_that_is_told_of_some_tokens_only_is_not_known() {
+        let tokens = Usage { input_tokens: 1, ..Usage::default() };
+        let live = Usage { basis: Some(UsageBasis::Live), ..tokens.clone() };
+        let priced = Usage { cost_usd: Some(0.5), ..tokens.clone() };
+        let apart = Usage { cost_usd: Some(0.5), ..Usage::default() };
+        let table = [
+            (vec![&priced, &tokens], true),
+            (vec![&tokens, &priced], true),
+            (vec![&live, &priced], false),
+            (vec![&tokens, &apart], false),
+            (vec![&apart, &tokens], false),
+            (vec![&priced], false),
+        ];
+        for (reported, is_silent) in table {
+            let mut spent = Spent::default();
+            reported.iter().for_each(|usage| spent.apply(usage));
+            spent.iteration_finished(false);
+            assert_eq!(spent.cost_silent, is_silent, "{reported:?}");
+            spent.apply(&priced);
+            spent.iteration_finished(false);
+            assert!(!spent.cost_silent, "the next iteration told all");
+        }
     }
 
     #[test]

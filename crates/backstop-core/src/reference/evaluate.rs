@@ -98,11 +98,11 @@ pub(super) fn find(condition: &Condition, scene: &Scene<'_>) -> Found {
         Condition::MaxDuration(limit) => duration(history.now.active, limit.duration.0),
         Condition::MaxTokens(limit) => {
             let found = count(history.tokens(limit.cache_reads), limit.count.0);
-            unless_silent(found, history.is_silent(|_| true))
+            unless_silent(found, history.are_tokens_silent())
         }
         Condition::MaxCost(limit) => {
             let found = at_least(history.cost_usd(), limit.usd.0);
-            unless_silent(found, history.is_silent(|usage| usage.cost_usd.is_some()))
+            unless_silent(found, history.is_cost_silent())
         }
         Condition::Quota(limit) => at_least(history.quota_used(&limit.window.0), limit.at_least.0),
         Condition::MaxAttempts(limit) => count(history.attempts(), limit.count.0),

@@ -220,11 +220,35 @@ impl History<'_> {
 
     /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One that
     /// only met a rate limit had nothing to report.
-    pub(super) fn is_silent(&self, speaks: fn(&Usage) -> bool) -> bool {
+    pub(super) fn are_tokens_silent(&self) -> bool {
+        let Some((began, _)) = self.last_metered() else { return false };
+        !self.usage().any(|(at, _)| at >= began)
+    }
+
+    /// "For cost: `cost_known` false": nobody told it, or only of some of what was used. Live figures
+    /// are not the last word, and a cost may be told by itself.
+    pub(super) fn is_cost_silent(&self) -> bool {
+        let Some((began, end)) = self.last_metered() else { return false };
+        let in_it = || self.usage().filter(|(at, _)| (began..end).contains(at)).map(|(_, it)| it);
+        let counts = |usage: &Usage| {
+            let tokens = [usage.input_tokens, usage.output_tokens];
+            let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
+            tokens.iter().chain(&cached).any(|tokens| *tokens > 0)
+        };
+        let is_unpriced = in_it().any(|usage| {
+            usage.cost_usd.is_none() && counts(usage) && usage.basis != Some(UsageBasis::Live)
+        });
+        let is_apart = in_it().any(|usage| usage.cost_usd.is_some() && !counts(usage));
+        let is_told = in_it().any(|usage| usage.cost_usd.is_some());
+        let is_told_since = self.usage().any(|(at, usage)| at > end && usage.cost_usd.is_some());
+        !is_told_since && (!is_told || is_unpriced && !is_apart)
+    }
+
+    /// From where to where the last iteration went that had anything to report.
+    fn last_metered(&self) -> Option<(usize, usize)> {
         let mut ends = self.ends().rev().skip_while(|(at, _)| self.met_a_rate_limit(*at));
-        let Some((_, _)) = ends.next() else { return false };
-        let began = ends.next().map_or(0, |(at, _)| at + 1);
-        !self.usage().any(|(at, usage)| at >= began && speaks(usage))
+        let (end, _) = ends.next()?;
+        Some((ends.next().map_or(0, |(at, _)| at + 1), end))
     }
 
     /// `iteration_started` clears it, and so does a recovery from a full one.

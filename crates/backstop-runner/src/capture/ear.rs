@@ -1,8 +1,8 @@
 //! Understands what an agent prints: what it means, and what a person wants to see of it.
 //!
-//! The bytes of an agent that prints JSON are no good to read. As soon as it is clear that there is
-//! one, its words, calls and errors are shown in their place. Until then everything is shown as it
-//! comes; only a line that begins like JSON is held back until its end.
+//! The bytes of an agent that prints JSON are no good to read. As soon as it has printed a record, its
+//! words, calls and errors are shown in their place. Until then everything is shown as it comes; only a
+//! line that begins like JSON is held back until its end.
 
 use backstop_adapters::{
     Agent, Auto, Exit, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Totals,
@@ -78,6 +78,12 @@ pub(super) struct Ear {
     at_line_start: bool,
     /// Bytes that were heard while nobody knew whose they are.
     unknown: usize,
+    /// A record of the agent's has come.
+    has_record: bool,
+    /// The latest agent that has printed a record.
+    recorded: Option<Agent>,
+    /// An agent has answered in words.
+    has_words: bool,
     /// The standard error's last line, as far as it has come.
     error_line: Vec<u8>,
     /// Anything came there.
@@ -130,6 +136,19 @@ impl Reader {
         }
     }
 
+    /// Whether what the agent prints is shown as it is, line by line.
+    fn is_plain(&self) -> bool {
+        self.agent().is_some_and(|agent| !agent.prints_json())
+    }
+
+    /// Whether JSON that told nothing is no agent's: a script may print some of its own.
+    fn disowns(&self, json: &[u8]) -> bool {
+        // Nearly every record of every agent has a type.
+        self.agent() != Some(Agent::Jsonl)
+            && memchr::memmem::find(json, b"\"type\"").is_none()
+            && serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok()
+    }
+
     fn get(&mut self) -> &mut dyn backstop_adapters::Adapter {
         match self {
             Self::Known(_, adapter) => adapter.as_mut(),
@@ -152,6 +171,9 @@ impl Ear {
             held: Vec::new(),
             at_line_start: true,
             unknown: 0,
+            has_record: false,
+            recorded: None,
+            has_words: false,
             error_line: Vec::new(),
             has_errors: false,
         })
@@ -175,14 +197,54 @@ impl Ear {
     /// Whether how the command exits tells more than what it said: agents have a last word, and who
     /// said something on its standard error may have said why it fails.
     pub fn needs_exit(&self) -> bool {
-        self.agent().is_some() || self.has_errors
+        self.agent().is_some_and(|agent| agent != Agent::Generic) || self.has_errors
     }
 
-    /// Whether there is nothing to be understood: some program.
-    pub fn has_heard_enough(&self) -> bool {
-        self.held.is_empty()
-            && (self.agent() == Some(Agent::Generic)
-                || self.agent().is_none() && self.unknown > MOST_UNKNOWN)
+    /// Whether there were agents, and none of them answered in words.
+    pub fn heard_only_records(&self) -> bool {
+        self.has_record && !self.has_words
+    }
+
+    /// As much of these bytes as may be heard at once by those who want to know what came before an
+    /// agent did: a line, or all lines that are certain to be none of an agent's.
+    pub fn piece_of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        match self.length_of_plain(bytes) {
+            0 => &bytes[..memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)],
+            plain => &bytes[..plain],
+        }
+    }
+
+    /// Whether much has come and nobody knows whose it is: some program, most likely.
+    fn is_skimming(&self) -> bool {
+        match self.agent() {
+            None => self.unknown > MOST_UNKNOWN,
+            Some(agent) => agent == Agent::Generic,
+        }
+    }
+
+    /// The bytes before the next line that is worth reading: of some program's output only what
+    /// begins like a record.
+    fn length_of_plain(&self, bytes: &[u8]) -> usize {
+        if !self.is_skimming() || !self.held.is_empty() || self.framer.is_amid() {
+            return 0;
+        }
+        let begins =
+            |line: usize| (line > 0 || self.at_line_start) && bytes.get(line) == Some(&b'{');
+        if self.agent().is_none() {
+            let next = || memchr::memmem::find(bytes, b"\n{").map_or(bytes.len(), |end| end + 1);
+            return if begins(0) { 0 } else { next() };
+        }
+        // Its records are many, and only one that opens a stream counts.
+        let sign = Agent::sign_of_opening(bytes);
+        let before = &bytes[..sign.unwrap_or(bytes.len())];
+        let line = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+        match sign {
+            _ if begins(line) => line,
+            None => bytes.len(),
+            Some(sign) => {
+                memchr::memchr(b'\n', &bytes[sign..]).map_or(bytes.len(), |end| sign + end + 1)
+            }
+        }
     }
 
     /// Hears bytes of the standard output; `show` gets what a person should see.
@@ -192,32 +254,65 @@ impl Ear {
         hear: &mut dyn FnMut(Heard<'_>),
         show: &mut dyn FnMut(&[u8]),
     ) {
+        let was_skimming = self.is_skimming();
         if self.agent().is_none() {
             self.unknown = self.unknown.saturating_add(bytes.len());
         }
+        if !self.is_skimming() {
+            return self.attend(bytes, hear, show);
+        }
+        if !was_skimming && !self.at_line_start && self.held.is_empty() {
+            // The line that it is in the middle of is none that would be read.
+            self.framer = Framer::new();
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() && self.is_skimming() {
+            let plain = self.length_of_plain(rest);
+            let piece = if plain == 0 { self.piece_of(rest) } else { &rest[..plain] };
+            rest = &rest[piece.len()..];
+            if plain == 0 {
+                self.attend(piece, hear, show);
+            } else {
+                show(piece);
+            }
+            self.at_line_start = piece.ends_with(b"\n");
+        }
+        if !rest.is_empty() {
+            self.attend(rest, hear, show);
+        }
+    }
+
+    /// Hears bytes of which any may count.
+    fn attend(
+        &mut self,
+        bytes: &[u8],
+        hear: &mut dyn FnMut(Heard<'_>),
+        show: &mut dyn FnMut(&[u8]),
+    ) {
         match self.view {
             View::Raw => {
                 show(bytes);
                 self.understand(Some(bytes), hear, &mut |_| {});
+                self.at_line_start = bytes.last().map_or(self.at_line_start, |it| *it == b'\n');
             }
             View::Readable => self.understand(Some(bytes), hear, show),
             View::Undecided => {
                 for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    self.listen_to_line(line, hear, show);
+                    self.attend_to_line(line, hear, show);
                 }
             }
         }
     }
 
     /// Hears a line, or a part of one, while it is not clear what it is.
-    fn listen_to_line(
+    fn attend_to_line(
         &mut self,
         line: &[u8],
         hear: &mut dyn FnMut(Heard<'_>),
         show: &mut dyn FnMut(&[u8]),
     ) {
         if self.view != View::Undecided {
-            return self.listen(line, hear, show);
+            return self.attend(line, hear, show);
         }
         let begins = self.at_line_start && matches!(line.first(), Some(b'{' | b'['));
         let is_whole = line.ends_with(b"\n");
@@ -230,13 +325,21 @@ impl Ear {
         // What it shows must not come before it is known that it may.
         let mut shown = Vec::new();
         self.understand(Some(line), hear, &mut |text| shown.extend_from_slice(text));
-        if is_whole && self.agent().is_some_and(Agent::prints_json) {
+        if is_whole && self.has_record {
             self.view = View::Readable;
             self.held = Vec::new();
             show(&shown);
-        } else if is_whole || self.held.len() > MOST_HELD {
+        } else if (is_whole && !self.awaits_record()) || self.held.len() > MOST_HELD {
             show(&std::mem::take(&mut self.held));
         }
+    }
+
+    /// Whether a value over several lines may become a record: that is known of those alone who print
+    /// such.
+    fn awaits_record(&self) -> bool {
+        // After two bytes nobody knows their encoding, and so neither what they are.
+        let opens = matches!(self.held.trim_ascii(), b"{" | b"[");
+        self.agent().is_some_and(Agent::prints_json) && (opens || self.framer.is_amid())
     }
 
     /// Hears bytes of the standard error, which are shown as they are.
@@ -273,8 +376,7 @@ impl Ear {
         let mut shown = Vec::new();
         self.understand(None, hear, &mut |text| shown.extend_from_slice(text));
         // JSON that ends without a line's end, as one object does.
-        let is_json = self.agent().is_some_and(Agent::prints_json) && !held.is_empty();
-        if self.view == View::Undecided && is_json {
+        if self.view == View::Undecided && self.has_record && !held.is_empty() {
             self.view = View::Readable;
         } else {
             show(&held);
@@ -301,17 +403,35 @@ impl Ear {
         hear: &mut dyn FnMut(Heard<'_>),
         show: &mut dyn FnMut(&[u8]),
     ) {
-        let Self { framer, adapter, readable, view, zone, .. } = self;
+        let Self { framer, adapter, readable, view, zone, has_record, recorded, has_words, .. } =
+            self;
         let mut emit = |record: Record<'_>| {
-            if let (Record::Text(line), View::Readable) = (record, *view) {
-                readable.pass(line, show);
-            }
+            let (was_plain, mut is_told, mut is_shown) = (adapter.is_plain(), false, false);
             adapter.get().record(record, &moment(zone), &mut |heard: Heard<'_>| {
-                if let Heard::Shown(thing) = &heard {
+                is_told = true;
+                if let (Heard::Shown(thing), false) = (&heard, was_plain) {
+                    is_shown = true;
                     readable.show(*thing, show);
                 }
                 hear(heard);
             });
+            let agent = adapter.agent().filter(|agent| *agent != Agent::Generic);
+            if agent != *recorded {
+                if agent.is_some_and(|agent| agent.prints(&record)) {
+                    *has_record = true;
+                    *recorded = agent;
+                } else if agent.is_some() && !is_blank(&record) {
+                    *has_words = true;
+                }
+            }
+            match record {
+                _ if *view != View::Readable || is_shown => {}
+                Record::Text(line) => readable.pass(line, show),
+                Record::Json(bytes) if was_plain || !is_told && adapter.disowns(bytes) => {
+                    readable.pass(&String::from_utf8_lossy(bytes), show);
+                }
+                Record::Json(_) => {}
+            }
         };
         match bytes {
             Some(bytes) => framer.push(bytes, &mut emit),
@@ -320,10 +440,20 @@ impl Ear {
     }
 }
 
+fn is_blank(record: &Record<'_>) -> bool {
+    matches!(record, Record::Text(line) if line.trim().is_empty())
+}
+
 /// Now, for those who read what an agent says.
 pub(crate) fn moment(zone: &TimeZone) -> Moment {
     let zone_named = |name: &str| TimeZone::get(name).ok();
-    Moment { now: clock::wall_time(), is_known: true, zone: zone.clone(), zone_named }
+    Moment {
+        now: clock::wall_time(),
+        is_known: true,
+        is_live: true,
+        zone: zone.clone(),
+        zone_named,
+    }
 }
 
 /// So much of an unknown program's output is read, in case that it is an agent's.

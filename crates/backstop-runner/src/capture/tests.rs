@@ -155,6 +155,7 @@ fn output_is_shown_kept_and_searched() {
         last_line: "[PROGRESS] half".to_owned(),
         agent: None,
         words: String::new(),
+        only_records: false,
     };
     assert_eq!(summary, expected);
     assert_eq!(scene.log(1).len(), 76);

@@ -24,9 +24,6 @@ impl Transcript {
         let filter = &mut self.filter;
         let Some(ear) = &mut self.ear else { return filter.push(bytes, shown) };
         ear.listen(bytes, &mut |_| {}, &mut |text| filter.push(text, shown));
-        if ear.has_heard_enough() {
-            self.ear = None;
-        }
     }
 
     /// The iteration has ended: appends the rest. The next one may follow.

@@ -1,5 +1,7 @@
 //! Output that no agent has claimed, searched for what counts only as long as there is no agent.
 
+use backstop_adapters::Agent;
+
 use super::matcher::{Found, Matcher};
 use super::window::Window;
 use super::{BadPattern, Pattern, STREAMS, Wanted};
@@ -12,6 +14,8 @@ pub(super) struct Unclaimed {
     /// The beginning of a line that may be an agent's record.
     held: Vec<u8>,
     at_line_start: bool,
+    /// The line is an agent's command, or the one before was and goes on.
+    is_command: bool,
     is_claimed: bool,
 }
 
@@ -26,6 +30,7 @@ impl Unclaimed {
             windows: STREAMS.map(|_| Window::new()),
             held: Vec::new(),
             at_line_start: true,
+            is_command: false,
             is_claimed: false,
         }))
     }
@@ -36,6 +41,7 @@ impl Unclaimed {
         self.windows.iter_mut().for_each(Window::clear);
         self.held.clear();
         self.at_line_start = true;
+        self.is_command = false;
         self.is_claimed = false;
     }
 
@@ -56,10 +62,19 @@ impl Unclaimed {
     }
 
     /// Looks through a line of the standard output, or a part of one, that may be an agent's: what
-    /// begins like a record is held back until it is released.
+    /// begins like a record is held back until it is released. What an agent is told to say, where
+    /// its command is printed before it runs, is left out.
     pub fn hear_line(&mut self, line: &[u8], report: &mut dyn FnMut(usize, Found)) {
         let begins = self.at_line_start && matches!(line.first(), Some(b'{' | b'['));
+        if self.at_line_start && !self.is_command {
+            let start = &line[..line.len().min(LONGEST_COMMAND)];
+            self.is_command = Agent::is_started_by(&String::from_utf8_lossy(start));
+        }
         self.at_line_start = line.ends_with(b"\n");
+        if self.is_command {
+            self.is_command = !self.at_line_start || line.trim_ascii_end().ends_with(b"\\");
+            return;
+        }
         if !begins && self.held.is_empty() {
             return self.hear(0, line, report);
         }
@@ -89,3 +104,6 @@ impl Unclaimed {
 
 /// A record that is longer is searched as it comes.
 const MOST_HELD: usize = 1 << 20;
+
+/// So much of a line is looked at to see what it is.
+const LONGEST_COMMAND: usize = 1024;

@@ -244,6 +244,7 @@ impl Worker {
             }
             let agent = ear.agent().filter(|agent| *agent != Agent::Generic);
             summary.agent = agent.map(|agent| (agent, outcome));
+            summary.only_records = ear.heard_only_records();
             self.totals = ear.totals();
         }
         self.listener.search_unclaimed(Unclaimed::end);
@@ -295,7 +296,8 @@ impl Worker {
                         let before = ear.agent();
                         let mut rest = fresh;
                         while !rest.is_empty() {
-                            let piece = listener.piece_of(rest);
+                            let piece =
+                                if listener.is_searching() { ear.piece_of(rest) } else { rest };
                             rest = &rest[piece.len()..];
                             listener
                                 .search_unclaimed(|search, report| search.hear_line(piece, report));
@@ -308,9 +310,6 @@ impl Worker {
                         }
                         if let Some(agent) = ear.agent().filter(|_| ear.agent() != before) {
                             listener.say(Captured::Recognised(agent));
-                        }
-                        if ear.has_heard_enough() {
-                            self.ear = None;
                         }
                     }
                     Some(ear) => {
@@ -400,12 +399,10 @@ impl Listener {
         }
     }
 
-    /// As much as may be heard at once: only line by line can it be told what came before the
-    /// agent did.
-    fn piece_of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        let is_searched = self.unclaimed.as_ref().is_some_and(|search| !search.is_claimed());
-        let newline = if is_searched { memchr::memchr(b'\n', bytes) } else { None };
-        newline.map_or(bytes, |newline| &bytes[..=newline])
+    /// Whether something is looked for that counts only as long as there is no agent: only line by
+    /// line can it be told what came before one did.
+    fn is_searching(&self) -> bool {
+        self.unclaimed.as_ref().is_some_and(|search| !search.is_claimed())
     }
 
     fn claim(&mut self) {

@@ -430,8 +430,12 @@ impl Dispatcher {
 
 /// Whether a line is the JSON of an agent, or the end of it.
 fn is_record(line: &str, agent: Option<(Agent, Outcome)>) -> bool {
-    agent.is_some_and(|(agent, _)| agent.prints_json())
-        && line.trim_start().starts_with(['{', '[', '}', ']'])
+    let line = line.trim();
+    // In brackets or braces may stand anything: `[ERROR] Failed to execute goal`.
+    let is_json = ["{\"", "[{", "}", "]"].iter().any(|begin| line.starts_with(begin))
+        || line.starts_with(['{', '['])
+            && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
+    is_json && agent.is_some_and(|(agent, _)| agent.prints_json())
 }
 
 /// What the supervised side has told in the current iteration.

@@ -1,7 +1,7 @@
 //! What tests say, run by run.
 
-use backstop_adapters::TestHistory;
 use backstop_adapters::report::{self, TestReport};
+use backstop_adapters::{Agent, Framer, Record, TestHistory};
 use backstop_core::facts::Watch;
 use backstop_core::verdict::Verdict;
 
@@ -52,21 +52,42 @@ impl Dispatcher {
     }
 
     /// Without a verification, the command itself may be what tests: then its output tells. An
-    /// agent's words about tests are not read for results.
+    /// agent's words about tests are not read for results, and neither is what its tools print: of
+    /// an agent that speaks in records, what comes behind them is the command's own.
     pub(super) fn look_for_test_results(&mut self, iteration: u64, summary: &Summary) {
         let policy = self.engine.policy();
         let is_wanted = policy.settings.verify.is_none()
-            && summary.agent.is_none()
+            && (summary.agent.is_none() || summary.only_records)
             && policy.all_rules().any(|rule| rule.when.watches().intersects(Watch::TESTS));
         if !is_wanted {
             return;
         }
         let Ok(mut log) = LogReader::new(self.folder.output()).open(iteration) else { return };
         let mut output = Vec::new();
-        if std::io::Read::read_to_end(&mut log, &mut output).is_ok()
-            && let Some(report) = report::recognise(&output, None)
-        {
+        let is_read = std::io::Read::read_to_end(&mut log, &mut output).is_ok();
+        if summary.agent.is_some() {
+            output = behind_records(&output);
+        }
+        if is_read && let Some(report) = report::recognise(&output, None) {
             self.tested(&report);
         }
     }
+}
+
+/// The lines behind the last record of an agent. What tests said before says nothing of its work,
+/// and may be the prompt, which scripts like to print.
+fn behind_records(output: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    let mut keep = |record: Record<'_>| match record {
+        Record::Text(line) => {
+            lines.extend_from_slice(line.as_bytes());
+            lines.push(b'\n');
+        }
+        Record::Json(_) if Agent::of_first_record(&record).is_some() => lines.clear(),
+        Record::Json(_) => {}
+    };
+    let mut framer = Framer::new();
+    framer.push(output, &mut keep);
+    framer.finish(&mut keep);
+    lines
 }

@@ -95,6 +95,7 @@ impl Hook<'_> {
             now: backstop_runner::clock::wall_time(),
             zone: jiff::tz::TimeZone::system(),
             is_known: true,
+            is_live: false,
             zone_named: |name| jiff::tz::TimeZone::get(name).ok(),
         }
     }

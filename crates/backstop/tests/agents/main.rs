@@ -10,6 +10,7 @@ mod limits;
 mod mapped;
 mod phrases;
 mod proof;
+mod several;
 mod shown;
 mod status;
 mod waits;

@@ -97,6 +97,28 @@ fn a_single_object_is_made_readable_too() {
 }
 
 #[test]
+fn a_single_object_over_several_lines_is_made_readable_too() {
+    let report = json!({"session_id": "s", "response": "The parts are done.", "stats": {}});
+    let pretty = serde_json::to_string_pretty(&report).expect("JSON");
+    let test = Loop::new().file("report", &format!("{pretty}\n")).script("gemini", "cat report");
+    let ended = test.run(["run", "--once", "--", "./gemini", "-p", "x"]).exits(0);
+    assert_eq!(ended.stdout, "The parts are done.\n");
+}
+
+#[test]
+fn an_answer_in_words_is_shown_once_and_as_it_is() {
+    let answer = "Summary:\n[1] first\nsecond\n{\"a\": [1]}\n\u{1b}[1mthird\u{1b}[0m\n";
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        let test = Loop::new().file("answer", answer).script(agent, "cat answer");
+        let program = format!("./{agent}");
+        let ended = test.run(["run", "--once", "--", program.as_str(), "-p", "x"]).exits(0);
+        assert_eq!(ended.stdout, answer, "{agent}");
+        let named = test.run(play(&["--once", "--agent", agent], "answer")).exits(0);
+        assert_eq!(named.stdout, answer, "{agent}");
+    }
+}
+
+#[test]
 fn the_json_of_some_program_passes_byte_by_byte() {
     let lines = "{\"level\":\"info\",\"msg\":\"started\"}\n[1,2,{\"a\":null}]\n  {\"x\" : 1}\r\n\
                  {not json\n\n{\"type\":\"progress\",\"done\":3}\ntext \u{1b}[1mbold\u{1b}[0m\n{\"last\":true}";

@@ -160,12 +160,86 @@ fn times_of_the_past_are_kept() {
     assert_eq!(object["would_end"]["at"], "2025-03-01T12:30:00Z");
 }
 
+/// When it is to be tried again after each error.
+fn retries(lines: &str) -> Vec<serde_json::Value> {
+    let test = Test::new().file("s.jsonl", lines);
+    let object = test.run(["replay", "s.jsonl", "--json"]).exits(0).json();
+    let errors = object["errors"].as_array().expect("a list");
+    errors.iter().map(|error| error["retry_at"].clone()).collect()
+}
+
 #[test]
-fn a_file_without_times_gets_none() {
-    let line = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"session_id":"s","result":"5-hour limit reached ∙ resets 12am"}"#;
-    let test = Test::new().file("undated.jsonl", line);
-    let shown = test.run(["replay", "undated.jsonl"]).stdout;
-    assert!(shown.contains("resets 12am") && !shown.contains("until 20"), "{shown}");
+fn a_limit_in_a_file_without_times_counts_from_now() {
+    let claude = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"session_id":"s","result":"5-hour limit reached ∙ resets 12am"}"#;
+    let codex = r#"{"type":"thread.started","thread_id":"x"}
+{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at 2:54 AM."}}"#;
+    let before = jiff::Timestamp::now();
+    for lines in [claude, codex] {
+        let retries = retries(lines);
+        let [retry_at] = &retries[..] else { panic!("{retries:?}") };
+        let retry_at: jiff::Timestamp = retry_at.as_str().expect("a time").parse().expect("a time");
+        let wait = retry_at.duration_since(before);
+        let (least, most) =
+            (jiff::SignedDuration::from_mins(-11), jiff::SignedDuration::from_hours(25));
+        assert!((least..most).contains(&wait), "{wait:?}");
+    }
+}
+
+#[test]
+fn a_limit_in_a_file_with_times_counts_from_the_record_that_tells_it() {
+    let record = |at: &str, model: &str, text: &str, failed: bool| {
+        let message = json!({
+            "id": at, "model": model, "role": "assistant",
+            "content": [{"type": "text", "text": text}],
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        });
+        json!({
+            "type": "assistant", "sessionId": "s", "timestamp": at, "message": message,
+            "isApiErrorMessage": failed,
+        })
+        .to_string()
+    };
+    let spoke = record("2026-02-01T10:00:00Z", "opus", "hello", false);
+    let limit = "You've hit your session limit · resets 3pm (UTC)";
+    let limited = record("2026-02-01T16:00:00Z", "<synthetic>", limit, true);
+    let next_day = json!("2026-02-02T15:00:00Z");
+    assert_eq!(retries(&format!("{spoke}\n{limited}\n")), [next_day.clone()]);
+    assert_eq!(retries(&format!("{limited}\n")), [next_day]);
+    // What comes before the first time was not said now.
+    let undated = r#"{"type":"error","severity":"error","message":"You have exhausted your daily quota. Your quota will reset after 3h2m."}
+{"type":"result","status":"error","timestamp":"2026-02-01T10:00:01Z","stats":{}}"#;
+    assert_eq!(retries(undated), [json!(null)]);
+}
+
+#[test]
+fn all_agents_of_a_log_are_followed() {
+    let codex = r#"{"type":"thread.started","thread_id":"x"}
+{"type":"turn.started"}
+{"type":"turn.completed","usage":{"input_tokens":2000,"cached_input_tokens":0,"output_tokens":100}}
+"#;
+    let test = Test::new().file("log", format!("{CLAUDE}{codex}"));
+    let object = test.run(["replay", "log", "--json"]).exits(0).json();
+    assert_eq!((&object["agent"], &object["outcome"]), (&json!("claude"), &json!("succeeded")));
+    assert_eq!((&object["launches"], &object["facts"]["tokens"]), (&json!(3), &json!(2205)));
+}
+
+#[test]
+fn a_phrase_is_looked_for_in_all_output_where_nobodys_words_can_be_told() {
+    let rule = "[[rule]]\nwhen = { type = 'output_pattern', pattern = 'ALL DONE', in = 'auto' }\n\
+                then = 'complete'\n";
+    let unmapped = format!("{rule}[loop]\nagent = 'jsonl'\n[jsonl]\ninput_tokens = 'n'\n");
+    let mapped = format!("{unmapped}message = 'says'\n");
+    let line = "{\"msg\":\"ALL DONE\",\"n\":1}\n";
+    for (policy, printed, flags, completes) in [
+        (rule, "hello\nALL DONE\n", &["--agent", "generic"][..], true),
+        (&unmapped, line, &[], true),
+        (&mapped, line, &[], false),
+    ] {
+        let test = Test::new().file("x", printed).file("p.toml", policy);
+        let words = [&["replay", "x", "--policy", "p.toml", "--json"], flags].concat();
+        let object = test.run(words).exits(0).json();
+        assert_eq!(object["would_end"].is_object(), completes, "{policy} {object:#}");
+    }
 }
 
 #[test]

@@ -21,11 +21,17 @@ fn what_no_agent_claims_is_any_program() {
 
 #[test]
 fn many_records_of_no_agent_are_some_programs() {
-    let late = "{\"type\":\"agent_start\"}\n";
-    for (before, agent) in [(63, Agent::Pi), (64, Agent::Generic)] {
+    let opens = "{\"type\":\"agent_start\"}\n";
+    let goes_on = "{\"type\":\"turn_start\"}\n";
+    for (before, late, agent) in [
+        (63, goes_on, Agent::Pi),
+        (64, goes_on, Agent::Generic),
+        (64, opens, Agent::Pi),
+        (10_000, opens, Agent::Pi),
+    ] {
         let mut auto = Auto::new();
         told(&mut auto, &format!("{}{late}", "{\"odd\":1}\n".repeat(before)));
-        assert_eq!(auto.agent(), Some(agent));
+        assert_eq!(auto.agent(), Some(agent), "{before} {late}");
     }
 }
 
@@ -69,7 +75,8 @@ fn every_agent_that_a_command_starts_is_read_as_if_it_were_alone() {
     let all = [CLAUDE, CODEX, GEMINI, OPENCODE];
     let alone = |stream: &str| {
         let mut told = told(&mut Auto::new(), stream);
-        told.retain(|line| line != "launched");
+        // Not every agent tells its own end, but the next one shows it.
+        told.retain(|line| line != "launched" && !line.starts_with("ended"));
         told
     };
     for first in all {
@@ -103,10 +110,70 @@ fn an_agent_that_was_cut_off_is_followed_too() {
 
 #[test]
 fn who_answers_in_words_may_show_the_records_of_others() {
-    let mut auto = Auto::beginning_with(Agent::Claude);
-    let told = told(&mut auto, &format!("Codex prints this:\n{CODEX}That is all.\n"));
-    assert!(!told.contains(&"said Done.".to_owned()), "{told:?}");
-    assert_eq!(auto.agent(), Some(Agent::Claude));
+    let records: Vec<&str> = CODEX.lines().collect();
+    for shown in [
+        records[2].to_owned(),
+        records[1..].join("\n"),
+        records[0].to_owned(),
+        format!("```\n{CODEX}```"),
+        r#"{"type":"build","status":"ok"}"#.to_owned(),
+    ] {
+        let answer = format!("It prints this:\n{shown}\nThat is all.\n");
+        for agent in [Agent::Claude, Agent::Gemini, Agent::OpenCode] {
+            let mut auto = Auto::beginning_with(agent);
+            let (told, outcome) = read(&mut auto, answer.as_bytes(), Some(SUCCEEDED));
+            assert!(!told.contains(&"said Done.".to_owned()), "{agent} {told:?}");
+            assert_eq!(outcome, Outcome::Succeeded, "{agent} {shown}");
+        }
+    }
+}
+
+const SUCCEEDED: Exit = Exit { code: Some(0), signal: None };
+
+#[test]
+fn an_agent_that_starts_behind_anothers_words_is_followed() {
+    for (first, second) in [(Agent::Claude, CODEX), (Agent::Codex, CLAUDE), (Agent::Gemini, CODEX)]
+    {
+        let mut auto = Auto::beginning_with(first);
+        let both = format!("I have read it.\n{second}");
+        let (told, outcome) = read(&mut auto, both.as_bytes(), Some(SUCCEEDED));
+        assert!(told.contains(&"result I have read it.".to_owned()), "{first} {told:?}");
+        assert!(told.iter().any(|line| line.starts_with("usage")), "{first} {told:?}");
+        assert_eq!(outcome, Outcome::Succeeded, "{first}");
+    }
+}
+
+#[test]
+fn what_a_script_prints_after_its_agent_is_no_agents() {
+    for printed in [
+        r#"{"type":"message","role":"user","content":"an export","timestamp":"2026-01-01T00:00:00Z"}"#,
+        r#"{"messages":[{"id":"greeting","text":"hi"}],"metadata":{"locale":"en"}}"#,
+        r#"{"type":"turn.failed","error":{"message":"no"}}"#,
+        r#"{"error":{"type":"ApiError","message":"no"}}"#,
+        r#"{"ok":true}"#,
+    ] {
+        let mut auto = Auto::new();
+        let (_, outcome) = read(&mut auto, format!("{CLAUDE}{printed}\n").as_bytes(), None);
+        assert_eq!((auto.agent(), outcome), (Some(Agent::Claude), Outcome::Succeeded), "{printed}");
+    }
+    let gemini = r#"{"session_id":"s","response":"Hi.","stats":{"models":{}}}"#;
+    let goose = r#"{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi."}]}],"metadata":{"total_tokens":5}}"#;
+    for (answer, agent) in [(gemini, Agent::Gemini), (goose, Agent::Goose)] {
+        let mut auto = Auto::new();
+        let told = told(&mut auto, &format!("{CLAUDE}{answer}\n"));
+        assert_eq!(auto.agent(), Some(agent));
+        assert!(told.contains(&"result Hi.".to_owned()), "{told:?}");
+    }
+}
+
+#[test]
+fn an_agent_without_records_is_followed_behind_one_with_them() {
+    let aider = "Aider v0.86.1\nMain model: sample with diff edit format\n\
+        Tokens: 2.4k sent, 91 received. Cost: $0.25 message, $0.25 session.\n";
+    let mut auto = Auto::new();
+    let told = told(&mut auto, &format!("{CLAUDE}{aider}"));
+    assert!(told.contains(&"usage 2400 91 0 0 $0.2500 sample".to_owned()), "{told:?}");
+    assert_eq!(auto.agent(), Some(Agent::Aider));
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub fn moment() -> Moment {
         now: "2026-03-09T01:00:00Z".parse().unwrap(),
         zone: TimeZone::UTC,
         is_known: true,
+        is_live: false,
         zone_named: |_| None,
     }
 }

@@ -22,6 +22,17 @@ impl State {
             Signal::Cycle => self.cycle_evidence(),
             Signal::Monologue => {
                 let (count, equal) = (counts.messages.count, counts.equal_messages.count);
+                // Somebody answers in between, and hears the same again.
+                if equal > count {
+                    return told(
+                        signal,
+                        &counts.equal_messages,
+                        &memory.message,
+                        |times, steps| {
+                            format!("the agent gave the same message {times} in a row ({steps})")
+                        },
+                    );
+                }
                 told(signal, &counts.messages, &memory.message, |_, steps| {
                     let same = if equal > 1 {
                         format!(", the last {equal} of them the same")

@@ -3,9 +3,10 @@
 use std::io::{Cursor, Read};
 
 use backstop_adapters::trajectory::{self, Kind};
-use backstop_adapters::{Adapter, Agent, Framer, Outcome, Record, closed};
+use backstop_adapters::{Adapter, Agent, Auto, Framer, Heard, Moment, Outcome, Record, closed};
 use backstop_core::facts::Facts;
 use backstop_core::policy::{AgentName, Policy};
+use backstop_runner::capture::Reading;
 use backstop_runner::clock::wall_time;
 use backstop_runner::journalled;
 use jiff::tz::TimeZone;
@@ -24,8 +25,18 @@ pub struct Capture {
 }
 
 enum Content {
-    Stream { path: String, agent: Agent, adapter: Box<dyn Adapter>, bytes: Box<dyn Read> },
-    Trajectory { kind: Kind, bytes: Vec<u8> },
+    Stream {
+        path: String,
+        agent: Agent,
+        adapter: Box<dyn Adapter>,
+        bytes: Box<dyn Read>,
+        /// One of its first records tells a time.
+        is_dated: bool,
+    },
+    Trajectory {
+        kind: Kind,
+        bytes: Vec<u8>,
+    },
 }
 
 impl Capture {
@@ -36,29 +47,39 @@ impl Capture {
         let mut bytes = Vec::new();
         let whole = |content| Self { content, is_cut: false };
         let cut = |content| Self { content, is_cut: true };
-        let stream = |agent: Agent, bytes: Box<dyn Read>| -> Result<Content, Error> {
-            let adapter = agent.adapter_for(policy).map_err(|error| {
+        let adapter = |agent: Agent| {
+            agent.adapter_for(policy).map_err(|error| {
                 Error::Policy(format!("error: the policy's [jsonl] can't be used: {error}"))
-            })?;
-            Ok(Content::Stream { path: path.to_owned(), agent, adapter, bytes })
+            })
         };
-        if let Some(agent) = given {
-            return stream(agent, rest).map(whole);
-        }
+        let stream = |agent: Agent, adapter, head: Vec<u8>, rest: Box<dyn Read>| Content::Stream {
+            path: path.to_owned(),
+            agent,
+            adapter,
+            is_dated: is_dated(agent, &head),
+            bytes: Box::new(Cursor::new(head).chain(rest)),
+        };
+        // Several agents may have written to one log.
+        let recognised = |agent, head, rest| {
+            stream(agent, Box::new(Auto::beginning_with(agent)) as Box<dyn Adapter>, head, rest)
+        };
         rest.by_ref().take(GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
+        if let Some(agent) = given {
+            return Ok(whole(stream(agent, adapter(agent)?, bytes, rest)));
+        }
         // Streams are known by their beginning, and are read on from there however long they are.
         // A trajectory may be one value that only its end makes whole.
         if trajectory::recognise(&bytes).is_none()
             && let Some(agent) = agent_of(&bytes)
         {
-            return stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole);
+            return Ok(whole(recognised(agent, bytes, rest)));
         }
         rest.by_ref().take(MOST - GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         if let Some(kind) = trajectory::recognise(&bytes) {
             return Ok(whole(Content::Trajectory { kind, bytes }));
         }
         if let Some(agent) = agent_of(&bytes) {
-            return stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole);
+            return Ok(whole(recognised(agent, bytes, rest)));
         }
         // One value whose end is missing still tells what is complete in it.
         if let Some(bytes) = closed(&bytes) {
@@ -66,11 +87,11 @@ impl Capture {
                 return Ok(cut(Content::Trajectory { kind, bytes }));
             }
             if let Some(agent) = agent_of(&bytes) {
-                return stream(agent, Box::new(Cursor::new(bytes))).map(cut);
+                return Ok(cut(recognised(agent, bytes, Box::new(std::io::empty()))));
             }
         }
         match agent_named(policy) {
-            Some(agent) => stream(agent, Box::new(Cursor::new(bytes).chain(rest))).map(whole),
+            Some(agent) => Ok(whole(stream(agent, adapter(agent)?, bytes, rest))),
             None => Err(unknown(path, &bytes)),
         }
     }
@@ -84,12 +105,12 @@ impl Capture {
 
     /// Reads all of it as if the agent ran now.
     pub fn replay(self, policy: Policy) -> Result<Trial, Error> {
-        let mut moment = backstop_adapters::Moment {
-            now: wall_time(),
-            // Only the file can tell when it was written.
-            is_known: false,
-            zone: TimeZone::system(),
-            zone_named: |name| TimeZone::get(name).ok(),
+        let mut moment = present();
+        let tells_words = match &self.content {
+            Content::Stream { agent, .. } => {
+                Reading::of(&policy, &[], false).tells_words_of(Some(*agent))
+            }
+            Content::Trajectory { .. } => true,
         };
         let trial = Trial::new(journalled::engine(policy, Facts::default()));
         // What an agent says of its end may stand before what is missing.
@@ -100,14 +121,19 @@ impl Capture {
                 let outcome = kind.read(&bytes, &moment, &mut feed);
                 Ok(feed.finish(ended(outcome)))
             }
-            Content::Stream { path, mut adapter, mut bytes, .. } => {
+            Content::Stream { path, mut adapter, mut bytes, is_dated, .. } => {
+                // What comes before the first time in a file of last year was not said now.
+                moment.is_known = !is_dated;
                 let mut feed = Feed::of_records(trial, moment.now);
+                if !tells_words {
+                    feed = feed.unclaimed();
+                }
                 let mut framer = Framer::new();
                 let mut read = |record: Record<'_>| {
                     adapter.record(record, &moment, &mut feed);
                     feed.printed(record);
                     moment.now = feed.now();
-                    moment.is_known = feed.has_time();
+                    moment.is_known |= feed.has_time();
                 };
                 let mut chunk = vec![0; CHUNK];
                 loop {
@@ -124,6 +150,28 @@ impl Capture {
             }
         }
     }
+}
+
+/// Now, which is when something was said that nothing tells the time of.
+fn present() -> Moment {
+    Moment {
+        now: wall_time(),
+        is_known: true,
+        is_live: false,
+        zone: TimeZone::system(),
+        zone_named: |name| TimeZone::get(name).ok(),
+    }
+}
+
+/// Whether a stream that begins so tells when it was written.
+fn is_dated(agent: Agent, head: &[u8]) -> bool {
+    let (mut adapter, moment, mut is_dated) = (agent.adapter(), present(), false);
+    let mut hear = |heard: Heard<'_>| is_dated |= matches!(heard, Heard::At(_));
+    let mut read = |record: Record<'_>| adapter.record(record, &moment, &mut hear);
+    let mut framer = Framer::new();
+    framer.push(head, &mut read);
+    framer.finish(&mut read);
+    is_dated
 }
 
 /// The agent that the first telling record names.

@@ -67,6 +67,12 @@ impl Feed {
         Self { has_records: false, ..Self::of_records(trial, replayed_at) }
     }
 
+    /// Nobody's own words can be told in it, as in the output of any program.
+    #[must_use]
+    pub fn unclaimed(self) -> Self {
+        Self { patterns: self.patterns.unclaimed(), ..self }
+    }
+
     /// A record was printed, and the adapter has read it.
     pub fn printed(&mut self, record: Record<'_>) {
         if self.patterns.are_wanted_in(OutputSource::Any) {

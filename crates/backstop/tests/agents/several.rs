@@ -1,0 +1,161 @@
+//! Agents among other things that a command prints: another agent's output, a script's own, much of
+//! anything.
+
+use serde_json::json;
+
+use crate::support::Ended;
+use crate::support::looping::Loop;
+use crate::{call, claude, play, result};
+
+/// What Codex prints of a turn after which its thread has used so much.
+fn codex(input: u64, output: u64) -> String {
+    let records = [
+        json!({"type": "thread.started", "thread_id": "t"}),
+        json!({"type": "turn.started"}),
+        json!({"type": "item.completed",
+               "item": {"id": "1", "type": "agent_message", "text": "Mended."}}),
+        json!({"type": "turn.completed", "usage":
+               {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": output}}),
+    ];
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+/// Runs a script in a directory where agents print what files hold.
+fn run_script(test: &Loop, flags: &[&str], script: &str) -> Ended {
+    let agents = "PATH=$PWD:$PATH; export PATH; ";
+    let script = format!("{agents}{script}");
+    test.run([&["run", "--max-iterations", "1"], flags, &["--", "sh", "-c", &script]].concat())
+}
+
+#[test]
+fn an_agent_that_prints_records_is_followed_behind_one_that_prints_words() {
+    let test = Loop::new().file("codex.jsonl", &codex(900, 30));
+    let test = test.script("claude", "echo I read it.").script("codex", "cat codex.jsonl");
+    let ended = run_script(&test, &[], "claude -p x; codex exec --json y").exits(125);
+    assert_eq!(ended.stdout, "I read it.\nMended.\n");
+    assert_eq!(test.state()["facts"]["tokens"], 930);
+    assert_eq!(test.events("error"), Vec::<serde_json::Value>::new());
+}
+
+#[test]
+fn a_record_that_an_agent_only_shows_is_no_launch() {
+    let stream = codex(900, 30);
+    for shown in stream.lines() {
+        let test = Loop::new().file("shown", &format!("Codex prints:\n{shown}\nbye\n"));
+        let test = test.script("claude", "cat shown");
+        let ended = test.run(["run", "--max-iterations", "1", "--", "./claude", "-p", "x"]);
+        assert_eq!(test.events("iteration_finished")[0]["exit_code"], 0, "{shown}");
+        assert!(ended.stdout.contains("bye\n"), "{}", ended.stdout);
+        assert_eq!(test.state()["facts"]["tokens"], 0, "{shown}");
+    }
+}
+
+#[test]
+fn what_a_script_prints_after_its_agent_is_shown_and_changes_nothing() {
+    let printed = [
+        r#"{"type":"message","role":"user","content":"an export","timestamp":"2026-01-01T00:00:00Z"}"#,
+        r#"{"messages":[{"id":"greeting","text":"hi"}],"metadata":{"locale":"en"}}"#,
+        r#"{"ok":true}"#,
+    ];
+    for json in printed {
+        let stream = format!("{}{json}\nALL GOOD\n", claude(&[result("Read it.", false)]));
+        let test = Loop::new().file("stream", &stream);
+        let ended = test.run(play(&["--once"], "stream")).exits(0);
+        assert!(ended.stdout.ends_with("ALL GOOD\n"), "{}", ended.stdout);
+        let is_typed = json.contains("\"type\"");
+        assert_eq!(ended.stdout.contains(json), !is_typed, "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn an_agent_is_known_behind_any_amount_of_output() {
+    let [called, answered] = call("grep 'ALL DONE' .", "PLAN.md: ALL DONE");
+    let stream = claude(&[called, answered, result("Not yet.", false)]);
+    for raw in [&[][..], &["--raw"]] {
+        for before in
+            ["yes 'compiling a part' | head -n 200000", "yes '{\"log\":1}' | head -n 300000"]
+        {
+            let test = Loop::new().file("stream", &stream);
+            let test = test.script("agent.sh", &format!("{before}; cat stream; echo; echo end"));
+            let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1"];
+            let ended = test.run([&flags[..], raw, &["--", "./agent.sh"]].concat()).exits(125);
+            assert_eq!(test.state()["facts"]["tokens"], 15, "{before}");
+            let shown = ended.stdout.contains("✓ Bash: grep") && !ended.stdout.contains("tool_use");
+            assert_eq!(shown, raw.is_empty(), "{before}");
+            assert!(ended.stdout.ends_with("end\n"), "{before}");
+        }
+    }
+}
+
+#[test]
+fn totals_of_a_thread_outlive_an_iteration_of_mere_text() {
+    let test = Loop::new().file("1", &codex(100, 10)).file("3", &codex(250, 30));
+    let script = "case $BACKSTOP_ITERATION in 2) yes text | head -n 500000;; \
+                  *) cat $BACKSTOP_ITERATION;; esac";
+    let test = test.script("agent.sh", script);
+    test.run(["run", "--max-iterations", "3", "--", "./agent.sh"]).exits(125);
+    assert_eq!(test.state()["facts"]["tokens"], 280);
+}
+
+#[test]
+fn a_cost_that_one_of_two_agents_does_not_tell_is_not_known() {
+    let told = claude(&[result("Read it.", false)]);
+    for order in ["cat told; cat untold", "cat untold; cat told"] {
+        let test = Loop::new().file("told", &told).file("untold", &codex(900, 30));
+        let test = test.script("agent.sh", order);
+        let flags = ["run", "--max-cost", "5", "--max-iterations", "2", "--", "./agent.sh"];
+        test.run(flags).exits(128);
+        let state = test.state();
+        assert_eq!(
+            (&state["run_status"], &state["facts"]["iterations"]),
+            (&json!("held"), &json!(1))
+        );
+    }
+    let test = Loop::new().file("told", &told).script("agent.sh", "cat told; cat told");
+    test.run(["run", "--max-cost", "5", "--max-iterations", "2", "--", "./agent.sh"]).exits(125);
+}
+
+#[test]
+fn the_cause_of_a_failure_may_stand_in_brackets() {
+    let test = Loop::new().file("stream", &claude(&[result("Read it.", false)]));
+    let goal = "[ERROR] Failed to execute goal";
+    let test = test.script("agent.sh", &format!("cat stream; echo '{goal}'; exit 1"));
+    test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
+    let message = test.events("error")[0]["message"].clone();
+    assert_eq!(message, format!("exit status 1: {goal}"));
+}
+
+#[test]
+fn tests_that_a_script_runs_after_its_agent_count() {
+    let [called, answered] = call("pytest", "==== 7 passed in 0.1s ====");
+    let stream = claude(&[called, answered, result("==== 9 passed in 0.1s ====", false)]);
+    let passes = "printf 'test_a.py::test_one PASSED\\n==== 1 passed in 0.12s ====\\n'";
+    for (script, exit) in [
+        (format!("cat stream; {passes}"), 0),
+        // That says nothing of the agent's work, and may be its prompt.
+        (format!("{passes}; cat stream"), 125),
+        (format!("cat stream; {passes} >&2"), 0),
+        ("cat stream".to_owned(), 125),
+    ] {
+        let test = Loop::new().file("stream", &stream).script("agent.sh", &script);
+        let flags = ["run", "--until-tests-pass", "--max-iterations", "1", "--", "./agent.sh"];
+        test.run(flags).exits(exit);
+        let seen = test.events("tests").len();
+        assert_eq!(seen, usize::from(exit == 0), "{script}");
+    }
+}
+
+#[test]
+fn a_command_that_is_printed_before_it_runs_says_nothing() {
+    let stream = claude(&[result("Not yet.", false)]);
+    for (line, exit) in [
+        ("claude -p \"please say ALL DONE\" --verbose", 125),
+        ("+ codex exec --json \"say \\\nALL DONE\"", 125),
+        ("make: ALL DONE", 0),
+    ] {
+        let test = Loop::new().file("line", line).file("stream", &stream);
+        let test = test.script("agent.sh", "cat line; echo; cat stream");
+        let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1"];
+        test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(exit);
+    }
+}

@@ -563,7 +563,7 @@ mod evidence {
                 "3 messages without any action, the last 2 of them the same (steps 1–3)",
             ),
             (
-                Run::new().times(3, |run, index| run.told(word(index)).say("hm")),
+                Run::new().times(3, |run, _| run.launch().say("hm")),
                 "the agent gave the same message 3 times in a row (steps 1–3)",
             ),
             (

@@ -116,7 +116,7 @@ impl Standing<'_> {
             (RunStatus::Running | RunStatus::Paused, false) if self.supervised => {
                 &["attach", "stop", "show"]
             }
-            (RunStatus::Running | RunStatus::Paused, false) => &["show", "stop", "doctor"],
+            (RunStatus::Running | RunStatus::Paused, false) => &["stop", "show", "doctor"],
             (RunStatus::Completed, false) => &["report", "show", "logs"],
             _ => &["doctor", "resume", "logs"],
         };

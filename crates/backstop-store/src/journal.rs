@@ -250,6 +250,9 @@ impl Queue {
 
     /// What the writer has to do now.
     fn next(&mut self) -> Next {
+        if self.failure.is_some() {
+            return Next::End;
+        }
         let Some(since) = self.since else {
             return if self.closed { Next::End } else { Next::Wait(None) };
         };
@@ -279,12 +282,19 @@ impl Queue {
         self.failure.is_some()
     }
 
-    /// Everybody whose goal is reached, or everybody at all after a failure.
-    fn release(&mut self) -> Vec<Answer> {
-        let (durable, failed) = (self.durable, self.failure.is_some());
-        let released =
-            self.waiting.extract_if(.., |(goal, _)| failed || durable.has_reached(*goal));
-        released.map(|(_, sender)| sender).collect()
+    /// Tells everybody whose goal is reached, and all others if it can't be any more.
+    fn release(&mut self) {
+        let (durable, failure) = (self.durable, &self.failure);
+        let is_settled =
+            |(goal, _): &mut (Goal, Answer)| durable.has_reached(*goal) || failure.is_some();
+        for (goal, answer) in self.waiting.extract_if(.., is_settled) {
+            let told = match failure {
+                Some(failure) if !durable.has_reached(goal) => Err(Arc::clone(failure)),
+                _ => Ok(()),
+            };
+            // Who no longer waits need not be told.
+            answer.send(told).ok();
+        }
     }
 }
 
@@ -296,14 +306,20 @@ enum Next {
     End,
 }
 
-/// Nobody waits for a writer that is no more, whatever ended it.
+/// Nobody waits for a writer that is no more, or for one who tells what it wrote, whatever ended
+/// either: the other ends too.
 struct Attended(Arc<Shared>);
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        self.0.queue().failure.get_or_insert_with(|| Arc::new(ended()));
-        self.0.written.notify_waiters();
+        {
+            let mut queue = self.0.queue();
+            queue.failure.get_or_insert_with(|| Arc::new(ended()));
+            queue.release();
+        }
+        self.0.work.notify_one();
         self.0.settled.notify_one();
+        self.0.written.notify_waiters();
     }
 }
 
@@ -340,17 +356,12 @@ async fn write(store: Arc<dyn Store>, lease: Lease, shared: Arc<Shared>) {
 
 /// Tells those who wait what became of a commit, until there will be none any more.
 async fn tell(shared: Arc<Shared>) {
+    let _attended = Attended(Arc::clone(&shared));
     loop {
         shared.settled.notified().await;
-        let (released, failure) = {
-            let mut queue = shared.queue();
-            (queue.release(), queue.failure.clone())
-        };
-        for answer in released {
-            // Who no longer waits need not be told.
-            answer.send(failure.clone().map_or(Ok(()), Err)).ok();
-        }
-        if failure.is_some() {
+        let mut queue = shared.queue();
+        queue.release();
+        if queue.failure.is_some() {
             return;
         }
     }

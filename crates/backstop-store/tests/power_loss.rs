@@ -82,7 +82,7 @@ impl Record {
         let lease = with_lease(&store).await;
         // A run without an event means nothing, so its making waits for no disk. This does.
         store.append(&sample::events(&lease, [1])).await.unwrap();
-        let length = || fs::metadata(&log).unwrap().len() as usize;
+        let length = || written(&fs::read(&log).unwrap());
         let mut acknowledged = vec![Acknowledged { bytes: length(), commit: 0, events: 1 }];
         for commit in 1..=COMMITS {
             let first = acknowledged.last().unwrap().events + 1;
@@ -94,14 +94,13 @@ impl Record {
         }
         // Nothing was moved into the database meanwhile, or the places would mean nothing.
         assert!(acknowledged.is_sorted_by(|one, two| one.bytes < two.bytes));
-        let (database, log) = (fs::read(database).unwrap(), fs::read(log).unwrap());
+        let (database, mut log) = (fs::read(database).unwrap(), fs::read(log).unwrap());
+        log.truncate(written(&log));
         Self { database, log, lease, acknowledged }
     }
 
-    /// The bytes of a frame: <https://www.sqlite.org/fileformat2.html#walformat>.
     fn frame(&self) -> usize {
-        let page = u32::from_be_bytes(self.log[8..12].try_into().unwrap());
-        FRAME_HEADER + page as usize
+        frame(&self.log)
     }
 
     /// Every border of a frame since the first acknowledgement, and a few places amid it.
@@ -155,6 +154,17 @@ fn with_the_rest(batch: Batch, last: u64) -> Batch {
         update: Some(sample::update(RunStatus::Paused)),
         ..batch
     }
+}
+
+/// The bytes of a frame: <https://www.sqlite.org/fileformat2.html#walformat>.
+fn frame(log: &[u8]) -> usize {
+    FRAME_HEADER + u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize
+}
+
+/// How far the log is written: a file is longer, by zeros, and there is no page of that number.
+fn written(log: &[u8]) -> usize {
+    let frames = log[LOG_HEADER..].chunks_exact(frame(log));
+    LOG_HEADER + frames.take_while(|frame| frame[..4] != [0; 4]).count() * frame(log)
 }
 
 fn files(directory: &Path) -> (PathBuf, PathBuf) {

@@ -203,7 +203,7 @@ fn a_limit_in_a_file_with_times_counts_from_the_record_that_tells_it() {
     let limit = "You've hit your session limit · resets 3pm (UTC)";
     let limited = record("2026-02-01T16:00:00Z", "<synthetic>", limit, true);
     let next_day = json!("2026-02-02T15:00:00Z");
-    assert_eq!(retries(&format!("{spoke}\n{limited}\n")), [next_day.clone()]);
+    assert_eq!(retries(&format!("{spoke}\n{limited}\n")), std::slice::from_ref(&next_day));
     assert_eq!(retries(&format!("{limited}\n")), [next_day]);
     // What comes before the first time was not said now.
     let undated = r#"{"type":"error","severity":"error","message":"You have exhausted your daily quota. Your quota will reset after 3h2m."}

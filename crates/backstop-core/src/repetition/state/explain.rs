@@ -22,7 +22,7 @@ impl State {
             Signal::Cycle => self.cycle_evidence(),
             Signal::Monologue => {
                 let (count, equal) = (counts.messages.count, counts.equal_messages.count);
-                // Somebody answers in between, and hears the same again.
+                // Each launch begins with no message, and says the same again.
                 if equal > count {
                     return told(
                         signal,

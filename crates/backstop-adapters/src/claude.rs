@@ -12,6 +12,7 @@ mod streaming;
 mod wire;
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use backstop_core::event::{Action, Worker, WorkerStatus};
 
@@ -53,6 +54,8 @@ struct Launch {
     initialised: bool,
     session: String,
     outcome: Option<Outcome>,
+    /// The trace of its last result.
+    result: Option<u64>,
     /// It works on after its result.
     works_on: bool,
     /// Records are of a transcript, which has no result.
@@ -113,7 +116,12 @@ impl Claude {
     }
 
     fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        let result = (&*line.kind == "result" && is_result(line)).then(|| trace_of(line));
+        if result.is_some_and(|result| self.is_shown_again(result)) {
+            return;
+        }
         self.begin(line, listener);
+        self.launch.result = result.or(self.launch.result);
         let at = line.timestamp.parse().ok();
         if let Some(at) = at {
             listener.hear(Heard::At(at));
@@ -141,6 +149,14 @@ impl Claude {
             "conversation_reset" => self.meter.reset(),
             _ => {}
         }
+    }
+
+    /// Whether the launch has ended with this very result, and it is only shown once more: scripts
+    /// like to print it. Where a launch is nothing but its result, the same may be another one's.
+    fn is_shown_again(&self, result: u64) -> bool {
+        let launch = &self.launch;
+        let is_over = launch.outcome.is_some() && !launch.works_on && self.meter.is_idle();
+        is_over && !launch.is_lone_result && launch.result == Some(result)
     }
 
     /// Notices that a record belongs to another launch than those before.
@@ -513,6 +529,16 @@ fn is_own(line: &Line<'_>) -> bool {
     let kinds = ["system", "assistant", "user", "stream_event", "rate_limit_event", "error"];
     let has_session = !line.session_id.is_empty();
     has_session || kinds.contains(&&*line.kind) || &*line.kind == "result" && is_result(line)
+}
+
+/// What tells one result from all others, however it is written.
+fn trace_of(result: &Line<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&*result.session_id, &*result.subtype, &*result.result).hash(&mut hasher);
+    let figures = [&result.num_turns, &result.duration_ms, &result.total_cost_usd];
+    figures.map(|figure| figure.amount().map(f64::to_bits)).hash(&mut hasher);
+    format!("{:?} {:?}", result.usage, result.model_usage).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn is_result(line: &Line<'_>) -> bool {

@@ -23,6 +23,8 @@ pub struct Gemini {
     session: Session,
     /// It gave up, whatever its result says.
     gave_up: bool,
+    /// The last result of a stream.
+    result: Option<Value>,
 }
 
 impl Adapter for Gemini {

@@ -178,6 +178,10 @@ impl Launch {
         self.fault.is_some()
     }
 
+    pub fn has_ended(&self) -> bool {
+        self.outcome.is_some()
+    }
+
     pub fn ended(&mut self, outcome: Outcome, listener: &mut dyn Listener) {
         self.outcome = Some(outcome);
         listener.hear(Heard::Ended(outcome));

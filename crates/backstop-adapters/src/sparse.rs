@@ -9,38 +9,54 @@ use serde::de::{
 use serde_json::{Map, Number, Value};
 
 /// A value without those of its parts for which there was no more room: a list of many small numbers
-/// takes far more memory than its text.
+/// takes far more memory than its text. What stands behind such a list still counts: there is some
+/// room left for the fields of objects, as long as no list is around them.
 #[derive(Debug)]
 pub(crate) struct Sparse(pub Value);
 
 impl<'de> Deserialize<'de> for Sparse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let room = Cell::new(MOST_PARTS);
-        Part { room: &room }.deserialize(deserializer).map(Self)
+        let room = Room { parts: Cell::new(MOST_PARTS), fields: Cell::new(MOST_LATE_FIELDS) };
+        let whole = Part { room: &room, is_listed: false }.deserialize(deserializer)?;
+        Ok(Self(whole.unwrap_or_default()))
     }
+}
+
+/// What there is room for.
+struct Room {
+    parts: Cell<usize>,
+    fields: Cell<usize>,
 }
 
 /// One part of a value, as long as there is room.
 #[derive(Clone, Copy)]
 struct Part<'r> {
-    room: &'r Cell<usize>,
+    room: &'r Room,
+    /// It is in a list, or what it is in is.
+    is_listed: bool,
 }
 
 impl Part<'_> {
-    fn is_full(self) -> bool {
-        self.room.get() == 0
+    fn takes_room(self) -> bool {
+        let takes = |room: &Cell<usize>| match room.get() {
+            0 => false,
+            left => {
+                room.set(left - 1);
+                true
+            }
+        };
+        takes(&self.room.parts) || !self.is_listed && takes(&self.room.fields)
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Part<'_> {
-    type Value = Value;
+    type Value = Option<Value>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        if self.is_full() {
-            return IgnoredAny::deserialize(deserializer).map(|_| Value::Null);
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
+        if self.takes_room() {
+            return deserializer.deserialize_any(self).map(Some);
         }
-        self.room.set(self.room.get() - 1);
-        deserializer.deserialize_any(self)
+        IgnoredAny::deserialize(deserializer).map(|_| None)
     }
 }
 
@@ -80,11 +96,10 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let element = Part { is_listed: true, ..self };
         let mut kept = Vec::new();
-        while let Some(value) = list.next_element_seed(self)? {
-            if !self.is_full() {
-                kept.push(value);
-            }
+        while let Some(value) = list.next_element_seed(element)? {
+            kept.extend(value);
         }
         Ok(kept.into())
     }
@@ -92,8 +107,7 @@ impl<'de> Visitor<'de> for Part<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
         let mut kept = Map::new();
         while let Some(key) = object.next_key::<String>()? {
-            let value = object.next_value_seed(self)?;
-            if !self.is_full() {
+            if let Some(value) = object.next_value_seed(self)? {
                 kept.insert(key, value);
             }
         }
@@ -102,6 +116,7 @@ impl<'de> Visitor<'de> for Part<'_> {
 }
 
 const MOST_PARTS: usize = 1 << 20;
+const MOST_LATE_FIELDS: usize = 1 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -117,11 +132,20 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_fits() {
         let many = "1,".repeat(3 * MOST_PARTS);
-        let json = format!(r#"{{"type":"first","list":[{many}1],"last":"x"}}"#);
+        let json = format!(
+            r#"{{"item":{{"type":"first","list":[{many}1],"late":[1]}},"more":{{"last":"x"}}}}"#
+        );
         let Sparse(value) = serde_json::from_str(&json).unwrap();
-        assert_eq!(value["type"], "first");
-        assert!(value["list"].as_array().is_none_or(|list| list.len() <= MOST_PARTS));
-        let value = crate::fields::parse(json.as_bytes()).unwrap();
-        assert!(value["list"].as_array().is_none_or(|list| list.len() <= MOST_PARTS));
+        for value in [value, crate::fields::parse(json.as_bytes()).unwrap()] {
+            assert_eq!(value["item"]["type"], "first");
+            let list = value["item"]["list"].as_array().unwrap();
+            assert!((MOST_PARTS - 10..MOST_PARTS).contains(&list.len()), "{}", list.len());
+            assert_eq!(value["item"]["late"], serde_json::json!([]), "there is no more room");
+            assert_eq!(value["more"]["last"], "x", "what stands behind counts");
+        }
+        let fields: String = (0..3 * MOST_LATE_FIELDS).map(|at| format!(r#","{at}":0"#)).collect();
+        let json = format!(r#"{{"list":[{many}1]{fields}}}"#);
+        let Sparse(value) = serde_json::from_str(&json).unwrap();
+        assert_eq!(value.as_object().map(Map::len), Some(1 + MOST_LATE_FIELDS));
     }
 }

@@ -31,7 +31,7 @@ use crate::prompt::Choice;
 use crate::report::{Phase, Remark, Reporter, Started};
 use crate::secrets;
 use crate::signals::Signals;
-use crate::socket::Request;
+use crate::socket::{Reporters, Request};
 use crate::tree::Tree;
 
 mod asking;
@@ -112,6 +112,8 @@ pub struct Dispatcher {
     /// Journalled events as lines, for those who watch by the socket.
     pub(crate) watchers: broadcast::Sender<Arc<str>>,
     pub(crate) report_socket: Option<PathBuf>,
+    /// Those who report by it.
+    pub(crate) reporters: Reporters,
     pub(crate) seen: Seen,
     /// The strongest stop that was decided since the run began or went on.
     pub(crate) latched: Option<Decision>,

@@ -13,6 +13,7 @@ mod client;
 mod connection;
 mod place;
 mod protocol;
+mod reporters;
 mod server;
 mod stream;
 #[cfg(test)]
@@ -26,4 +27,5 @@ pub use protocol::{
     Order, Refusal, Reply, Request, Source, What, error_line, may_emit, may_report, read_operation,
     read_report,
 };
+pub use reporters::Reporters;
 pub use server::{Durable, Server, Settings, durable_in};

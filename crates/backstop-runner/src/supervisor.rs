@@ -221,6 +221,7 @@ impl Supervisor {
             reporter: self.reporter,
             watchers,
             report_socket: Some(server.report_path()),
+            reporters: server.reporters(),
             seen: Default::default(),
             phase: Phase::Running,
             paused: false,

@@ -20,7 +20,7 @@ use crate::{Store, StoreError};
 /// A handle to the writer. When the last one goes, the writer keeps what it was given and ends.
 ///
 /// The first failure is final: nothing is written after it, and everybody who waits or comes to
-/// wait is told of it.
+/// wait for what is not on disk is told of it.
 #[derive(Clone, Debug)]
 pub struct Journal {
     handle: Arc<Handle>,
@@ -115,12 +115,13 @@ impl Journal {
     async fn wait(&self, goal: impl FnOnce(&Queue) -> Goal) -> Result<(), Arc<StoreError>> {
         let reached = {
             let mut queue = self.shared().queue();
-            if let Some(failure) = &queue.failure {
-                return Err(Arc::clone(failure));
-            }
             let goal = goal(&queue);
+            // What is on disk stays there, whatever failed afterwards.
             if queue.durable.has_reached(goal) {
                 return Ok(());
+            }
+            if let Some(failure) = &queue.failure {
+                return Err(Arc::clone(failure));
             }
             let (sender, reached) = oneshot::channel();
             queue.waiting.push((goal, sender));

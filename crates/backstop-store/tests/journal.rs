@@ -193,7 +193,7 @@ async fn the_first_failure_is_the_last_word() {
         let error = journal.durable(2).await.unwrap_err();
         journal.append(events([3]));
         assert_eq!(journal.flush().await.unwrap_err().to_string(), error.to_string());
-        assert_eq!(journal.durable(1).await.unwrap_err().to_string(), error.to_string());
+        journal.durable(1).await.expect("what is on disk stays there");
         assert_eq!(watcher.await.unwrap().to_string(), error.to_string());
         assert!(journal.failure().is_some());
         journal.room().await;

@@ -13,8 +13,8 @@ use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Totals};
 /// an agent's stream.
 ///
 /// One command may start several agents, one after the other. A record that opens another agent's
-/// stream is where the one before has ended. Who answers in words may show such a record, too: if no
-/// other follows, it is what it was before.
+/// stream is where the one before has ended. Who answers in words may show such a record, too: only
+/// the next one of the same stream tells that it is none of theirs.
 #[derive(Default)]
 pub struct Auto {
     found: Option<Found>,
@@ -24,6 +24,16 @@ pub struct Auto {
     strangers: usize,
     /// Of earlier launches, for the adapter that goes on from them.
     totals: Option<Totals>,
+    /// What came among the words of an agent, and may be the beginning of another.
+    opening: Option<Opening>,
+}
+
+/// A record that opens an agent's stream.
+struct Opening {
+    agent: Agent,
+    record: Vec<u8>,
+    /// Nothing has come since.
+    is_latest: bool,
 }
 
 /// The agent whose output it is.
@@ -36,9 +46,6 @@ struct Found {
     has_ended: bool,
     /// It answers in words, and is in the middle of a block of code.
     is_in_code: bool,
-    /// How the agent before ended, if that one answered in words, and nothing but an opening has come
-    /// since.
-    before: Option<Outcome>,
 }
 
 /// What came before anything told the agent.
@@ -70,6 +77,11 @@ impl Auto {
     /// Whose output it is, as far as is known.
     pub fn agent(&self) -> Option<Agent> {
         self.found.as_ref().map(|found| found.agent)
+    }
+
+    /// Whether only what comes next tells whether an agent has begun.
+    pub fn is_undecided(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.is_latest)
     }
 
     fn hold(&mut self, held: Held, moment: &Moment, listener: &mut dyn Listener) {
@@ -107,22 +119,49 @@ impl Auto {
         }
     }
 
+    /// Notices that a record is another agent's.
+    fn look_for_successor(
+        &mut self,
+        record: &Record<'_>,
+        moment: &Moment,
+        listener: &mut dyn Listener,
+    ) {
+        let Some(found) = &self.found else { return };
+        let is_json = matches!(record, Record::Json(_));
+        if let Some(opening) = &mut self.opening {
+            opening.is_latest = false;
+            if is_json && sniff::agent(record) == Some(opening.agent) {
+                return self.begin_with_opening(moment, listener);
+            }
+        }
+        let Some(agent) = found.successor(record) else { return };
+        match record {
+            Record::Json(bytes) if found.answers_in_words() => {
+                self.opening = Some(Opening { agent, record: bytes.to_vec(), is_latest: true });
+            }
+            _ => self.settle_anew(agent, moment, listener),
+        }
+    }
+
+    fn begin_with_opening(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        let Some(opening) = self.opening.take() else { return };
+        self.settle_anew(opening.agent, moment, listener);
+        if let Some(found) = &mut self.found {
+            found.record(Record::Json(&opening.record), moment, listener);
+        }
+    }
+
     /// Another agent begins: the one before is done, and how it exited nobody knows.
     fn settle_anew(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
-        let mut outcome = None;
+        self.opening = None;
         if let Some(mut before) = self.found.take() {
             let ended = before.adapter.finish(None, moment, listener);
-            let is_agent = before.agent != Agent::Generic;
-            if is_agent && !before.has_ended {
+            if before.agent != Agent::Generic && !before.has_ended {
                 listener.hear(Heard::Ended(ended));
             }
-            outcome = Some(ended).filter(|_| is_agent && !before.prints_records);
             self.totals = before.adapter.totals().or(self.totals.take());
         }
         self.settle(agent, moment, listener);
-        if let Some(found) = &mut self.found {
-            found.before = outcome;
-        }
     }
 }
 
@@ -134,17 +173,12 @@ impl Found {
             prints_records: false,
             has_ended: false,
             is_in_code: false,
-            before: None,
         }
     }
 
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
-            Record::Json(_) if self.prints_records => {
-                if self.before.is_some() && sniff::agent(&record) == Some(self.agent) {
-                    self.before = None;
-                }
-            }
+            Record::Json(_) if self.prints_records => {}
             Record::Json(_) => self.prints_records = sniff::agent(&record) == Some(self.agent),
             Record::Text(line) => self.is_in_code ^= line.trim_start().starts_with("```"),
         }
@@ -159,7 +193,16 @@ impl Found {
         });
     }
 
-    /// The other agent whose stream begins with this record.
+    fn answers_in_words(&self) -> bool {
+        self.agent != Agent::Generic && !self.prints_records
+    }
+
+    /// Whether it may be done: not all tell their end.
+    fn may_be_over(&self) -> bool {
+        self.has_ended || self.agent == Agent::OpenCode
+    }
+
+    /// The other agent that begins with this record.
     fn successor(&self, record: &Record<'_>) -> Option<Agent> {
         match record {
             Record::Json(bytes) => match sniff::opened(bytes) {
@@ -167,30 +210,20 @@ impl Found {
                     let is_shown = !self.prints_records && self.is_in_code;
                     Some(next).filter(|next| *next != self.agent && !is_shown)
                 }
-                None if self.prints_records && self.has_ended => sniff::answered(bytes)
-                    // Most of what these print is alike.
-                    .filter(|next| !sniff::are_alike(*next, self.agent)),
-                None => None,
+                None if self.answers_in_words() => None,
+                None => {
+                    let is_gooses = || self.may_be_over() && sniff::is_gooses(bytes);
+                    let next = sniff::answered(bytes);
+                    next.or_else(|| is_gooses().then_some(Agent::Goose))
+                        // Most of what these print is alike.
+                        .filter(|next| !sniff::are_alike(*next, self.agent))
+                }
             },
-            // In somebody's words it may be anything.
-            Record::Text(line) if self.prints_records => {
+            // In somebody's words it may be anything, and in the middle of records a stray line.
+            Record::Text(line) if self.prints_records && self.may_be_over() => {
                 sniff::of_line(line).filter(|next| *next != self.agent)
             }
             Record::Text(_) => None,
-        }
-    }
-
-    /// How it ended, or the agent before it, if all that came of this one is what somebody showed.
-    fn finish(
-        &mut self,
-        exit: Option<Exit>,
-        moment: &Moment,
-        listener: &mut dyn Listener,
-    ) -> Outcome {
-        let outcome = self.adapter.finish(exit, moment, listener);
-        match self.before {
-            Some(before) if exit.is_none_or(Exit::succeeded) => before,
-            _ => outcome,
         }
     }
 }
@@ -209,11 +242,7 @@ impl Adapter for Auto {
                     self.settle(agent, moment, listener);
                 }
             }
-            Some(found) => {
-                if let Some(agent) = found.successor(&record) {
-                    self.settle_anew(agent, moment, listener);
-                }
-            }
+            Some(_) => self.look_for_successor(&record, moment, listener),
         }
         match (&mut self.found, record) {
             (Some(found), record) => found.record(record, moment, listener),
@@ -239,7 +268,7 @@ impl Adapter for Auto {
             self.settle(Agent::Generic, moment, listener);
         }
         match &mut self.found {
-            Some(found) => found.finish(exit, moment, listener),
+            Some(found) => found.adapter.finish(exit, moment, listener),
             None => Outcome::CutOff,
         }
     }

@@ -157,13 +157,31 @@ fn of_shell(words: &[String], depth: usize) -> Option<Agent> {
 /// The first agent among the commands of a line.
 fn of_line(line: &str, depth: usize) -> Option<Agent> {
     let line = &line[..line.floor_char_boundary(LONGEST_LINE)];
-    commands(line).iter().find_map(|command| {
-        let skipped = command
-            .iter()
-            .take_while(|word| is_assignment(word) || KEYWORDS.contains(&word.as_str()))
-            .count();
-        of_words(&command[skipped..], depth)
-    })
+    commands(line).iter().find_map(|command| of_words(without_preamble(command), depth))
+}
+
+/// A shell's command from its program on.
+fn without_preamble(command: &[String]) -> &[String] {
+    let skipped = command
+        .iter()
+        .take_while(|word| is_assignment(word) || KEYWORDS.contains(&word.as_str()))
+        .count();
+    &command[skipped..]
+}
+
+/// What a shell's command tells the agent that it starts; none where it starts none. Programs are
+/// not written in capitals.
+pub(super) fn arguments(command: &[String]) -> Option<&[String]> {
+    let command = without_preamble(command);
+    of_words(command, DEEPEST)?;
+    let names = |word: &String| {
+        of_program(&program(word)).or_else(|| of_package(std::slice::from_ref(word))).is_some()
+    };
+    let at = command.iter().position(names);
+    // Otherwise it is in the words of another shell.
+    let (name, arguments) = command[at.unwrap_or(0)..].split_first()?;
+    let arguments = if at.is_some() { arguments } else { command.get(2..)? };
+    (!name.starts_with(char::is_uppercase)).then_some(arguments)
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -21,7 +21,7 @@ pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
 /// The agent whose stream begins with this record.
 pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     // Few records are worth being read twice.
-    if record.len() > LARGEST_OPENING || sign_of_opening(record).is_none() {
+    if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
         return None;
     }
     let value = parse(record)?;
@@ -44,25 +44,35 @@ pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     opens.then_some(agent)
 }
 
-/// Where something stands that only a record which opens a stream is sure to have.
-pub(super) fn sign_of_opening(bytes: &[u8]) -> Option<usize> {
-    OPENINGS.find(bytes).map(|sign| sign.start())
+/// Where something stands that only a record which opens a stream, or is a whole answer, is sure to
+/// have.
+pub(super) fn sign_of_beginning(bytes: &[u8]) -> Option<usize> {
+    BEGINNINGS.find(bytes).map(|sign| sign.start())
 }
 
-/// The agent whose whole answer this record is, as those print it that open nothing. Others' records
-/// may be anybody's once an agent has come to its end.
+/// The agent whose whole answer this record is, or its last word, as those print it that open
+/// nothing. Others' records may be anybody's.
 pub(super) fn answered(record: &[u8]) -> Option<Agent> {
+    if !ANSWERS.is_match(record) {
+        return None;
+    }
     let value = parse(record)?;
     let agent = of_value(&value)?;
     let has = |key: &str| value.get(key).is_some();
+    let kind = text(&value, "type");
     let is_whole = match agent {
         // Services answer with errors, and many quote them.
-        Agent::Gemini => !has("type") && (has("stats") || text(&value, "session_id").is_some()),
-        Agent::Goose => has("metadata"),
-        Agent::Claude | Agent::Cursor => text(&value, "type") == Some("result"),
+        Agent::Gemini => kind.is_none() && (has("stats") || text(&value, "session_id").is_some()),
+        Agent::Goose => has("metadata") || kind == Some("complete"),
+        Agent::Claude | Agent::Cursor => kind == Some("result"),
         _ => false,
     };
     is_whole.then_some(agent)
+}
+
+/// Whether a message is one of Goose's, of which the first is like all others.
+pub(super) fn is_gooses(record: &[u8]) -> bool {
+    parse(record).and_then(|value| of_value(&value)) == Some(Agent::Goose)
 }
 
 /// Whether one may print what the other does.
@@ -188,14 +198,25 @@ pub(super) fn of_line(line: &str) -> Option<Agent> {
 }
 
 /// What a record that opens a stream has in it.
-static OPENINGS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r#"thread\.started|session_meta|task_started|"init"|step_start|"session"|agent_start"#,
-    )
-    .expect("the pattern is valid")
-});
+const OF_OPENINGS: &str =
+    r#"thread\.started|session_meta|task_started|"init"|step_start|"session"|agent_start"#;
+/// What most have that are a whole answer, or a last word.
+const OF_ANSWERS: &str = r#""stats"|"total_tokens"|"subtype""#;
+/// What the others have, as many programs' records do.
+const OF_BARE_ANSWERS: &str = r#""response"|"error""#;
 
-const LARGEST_OPENING: usize = 64 << 10;
+static OPENINGS: LazyLock<Regex> = LazyLock::new(|| signs(OF_OPENINGS));
+static ANSWERS: LazyLock<Regex> =
+    LazyLock::new(|| signs(&format!("{OF_ANSWERS}|{OF_BARE_ANSWERS}")));
+static BEGINNINGS: LazyLock<Regex> =
+    LazyLock::new(|| signs(&format!("{OF_OPENINGS}|{OF_ANSWERS}")));
+
+fn signs(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is valid")
+}
+
+/// Tools may be many, and all of them are listed.
+const LARGEST_OPENING: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

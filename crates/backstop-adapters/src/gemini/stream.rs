@@ -76,6 +76,11 @@ impl Gemini {
     }
 
     fn result(&mut self, value: &Value, moment: &Moment, listener: &mut dyn Listener) {
+        // Scripts like to show it once more.
+        if self.launch.has_ended() && self.result.as_ref() == Some(value) {
+            return;
+        }
+        self.result = Some(value.clone());
         if let Some(stats) = value.get("stats") {
             self.stats(stats, listener);
         }

@@ -8,6 +8,15 @@ fn gemini(stream: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_result_that_is_shown_again_counts_once() {
+    let stream = r#"{"type":"init","session_id":"s","model":"m"}
+{"type":"result","status":"success","stats":{"total_tokens":170,"input_tokens":100,"output_tokens":50}}"#;
+    let result = stream.lines().last().unwrap();
+    let spaced = result.replace("\":", "\": ");
+    assert_eq!(gemini(&format!("{stream}\n{result}\n{spaced}")), gemini(stream));
+}
+
+#[test]
 fn a_stream_is_told_whole() {
     let stream = r#"
 {"type":"init","timestamp":"2026-01-15T10:00:00Z","session_id":"s","model":"m"}

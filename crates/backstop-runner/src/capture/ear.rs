@@ -82,8 +82,8 @@ pub(super) struct Ear {
     has_record: bool,
     /// The latest agent that has printed a record.
     recorded: Option<Agent>,
-    /// An agent has answered in words.
-    has_words: bool,
+    /// An agent that has answered in words.
+    answered: Option<Agent>,
     /// The standard error's last line, as far as it has come.
     error_line: Vec<u8>,
     /// Anything came there.
@@ -136,6 +136,11 @@ impl Reader {
         }
     }
 
+    /// Whether the last record may be another agent's first, which the next one tells.
+    fn is_undecided(&self) -> bool {
+        matches!(self, Self::Unknown(auto) if auto.is_undecided())
+    }
+
     /// Whether what the agent prints is shown as it is, line by line.
     fn is_plain(&self) -> bool {
         self.agent().is_some_and(|agent| !agent.prints_json())
@@ -173,7 +178,7 @@ impl Ear {
             unknown: 0,
             has_record: false,
             recorded: None,
-            has_words: false,
+            answered: None,
             error_line: Vec::new(),
             has_errors: false,
         })
@@ -202,7 +207,7 @@ impl Ear {
 
     /// Whether there were agents, and none of them answered in words.
     pub fn heard_only_records(&self) -> bool {
-        self.has_record && !self.has_words
+        self.has_record && self.answered.is_none()
     }
 
     /// As much of these bytes as may be heard at once by those who want to know what came before an
@@ -234,8 +239,8 @@ impl Ear {
             let next = || memchr::memmem::find(bytes, b"\n{").map_or(bytes.len(), |end| end + 1);
             return if begins(0) { 0 } else { next() };
         }
-        // Its records are many, and only one that opens a stream counts.
-        let sign = Agent::sign_of_opening(bytes);
+        // Its records are many, and only one with which an agent begins counts.
+        let sign = Agent::sign_of_beginning(bytes);
         let before = &bytes[..sign.unwrap_or(bytes.len())];
         let line = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
         match sign {
@@ -334,12 +339,13 @@ impl Ear {
         }
     }
 
-    /// Whether a value over several lines may become a record: that is known of those alone who print
-    /// such.
+    /// Whether a value over several lines may become a record, which is known of those alone who print
+    /// such, or what looks like another agent's first record may be just that.
     fn awaits_record(&self) -> bool {
         // After two bytes nobody knows their encoding, and so neither what they are.
         let opens = matches!(self.held.trim_ascii(), b"{" | b"[");
-        self.agent().is_some_and(Agent::prints_json) && (opens || self.framer.is_amid())
+        let is_amid = opens || self.framer.is_amid();
+        self.agent().is_some_and(Agent::prints_json) && is_amid || self.adapter.is_undecided()
     }
 
     /// Hears bytes of the standard error, which are shown as they are.
@@ -403,7 +409,7 @@ impl Ear {
         hear: &mut dyn FnMut(Heard<'_>),
         show: &mut dyn FnMut(&[u8]),
     ) {
-        let Self { framer, adapter, readable, view, zone, has_record, recorded, has_words, .. } =
+        let Self { framer, adapter, readable, view, zone, has_record, recorded, answered, .. } =
             self;
         let mut emit = |record: Record<'_>| {
             let (was_plain, mut is_told, mut is_shown) = (adapter.is_plain(), false, false);
@@ -420,8 +426,10 @@ impl Ear {
                 if agent.is_some_and(|agent| agent.prints(&record)) {
                     *has_record = true;
                     *recorded = agent;
+                    // What came before were no words of one that prints records.
+                    answered.take_if(|answered| Some(*answered) == agent);
                 } else if agent.is_some() && !is_blank(&record) {
-                    *has_words = true;
+                    *answered = agent;
                 }
             }
             match record {

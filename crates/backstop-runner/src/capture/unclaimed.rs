@@ -1,6 +1,6 @@
 //! Output that no agent has claimed, searched for what counts only as long as there is no agent.
 
-use backstop_adapters::Agent;
+use backstop_adapters::PrintedCommand;
 
 use super::matcher::{Found, Matcher};
 use super::window::Window;
@@ -14,8 +14,8 @@ pub(super) struct Unclaimed {
     /// The beginning of a line that may be an agent's record.
     held: Vec<u8>,
     at_line_start: bool,
-    /// The line is an agent's command, or the one before was and goes on.
-    is_command: bool,
+    /// What an agent is told to say, where its command is printed before it runs.
+    command: PrintedCommand,
     is_claimed: bool,
 }
 
@@ -30,7 +30,7 @@ impl Unclaimed {
             windows: STREAMS.map(|_| Window::new()),
             held: Vec::new(),
             at_line_start: true,
-            is_command: false,
+            command: PrintedCommand::default(),
             is_claimed: false,
         }))
     }
@@ -41,7 +41,7 @@ impl Unclaimed {
         self.windows.iter_mut().for_each(Window::clear);
         self.held.clear();
         self.at_line_start = true;
-        self.is_command = false;
+        self.command = PrintedCommand::default();
         self.is_claimed = false;
     }
 
@@ -61,24 +61,35 @@ impl Unclaimed {
         windows[source].feed(bytes, |view| matcher.look(&view, |found| report(source, found)));
     }
 
-    /// Looks through a line of the standard output, or a part of one, that may be an agent's: what
-    /// begins like a record is held back until it is released. What an agent is told to say, where
-    /// its command is printed before it runs, is left out.
-    pub fn hear_line(&mut self, line: &[u8], report: &mut dyn FnMut(usize, Found)) {
-        let begins = self.at_line_start && matches!(line.first(), Some(b'{' | b'['));
-        if self.at_line_start && !self.is_command {
-            let start = &line[..line.len().min(LONGEST_COMMAND)];
-            self.is_command = Agent::is_started_by(&String::from_utf8_lossy(start));
+    /// Looks through lines of the standard output, or a part of one, that may be an agent's: what
+    /// begins like a record is held back until it is released. An agent's command is left out.
+    pub fn hear_lines(&mut self, lines: &[u8], report: &mut dyn FnMut(usize, Found)) {
+        let mut rest = lines;
+        while !rest.is_empty() {
+            let plain = self.command.length_before(rest);
+            let end = match plain {
+                0 => memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1),
+                plain => plain,
+            };
+            let (piece, behind) = rest.split_at(end);
+            rest = behind;
+            if plain > 0 {
+                self.command.pass(piece);
+            } else if self.command.takes(piece) {
+                self.at_line_start = piece.ends_with(b"\n");
+                continue;
+            }
+            self.hear_or_hold(piece, report);
         }
-        self.at_line_start = line.ends_with(b"\n");
-        if self.is_command {
-            self.is_command = !self.at_line_start || line.trim_ascii_end().ends_with(b"\\");
-            return;
-        }
+    }
+
+    fn hear_or_hold(&mut self, lines: &[u8], report: &mut dyn FnMut(usize, Found)) {
+        let begins = self.at_line_start && matches!(lines.first(), Some(b'{' | b'['));
+        self.at_line_start = lines.ends_with(b"\n");
         if !begins && self.held.is_empty() {
-            return self.hear(0, line, report);
+            return self.hear(0, lines, report);
         }
-        self.held.extend_from_slice(line);
+        self.held.extend_from_slice(lines);
     }
 
     /// The line was read, and has told whether there is an agent.
@@ -104,6 +115,3 @@ impl Unclaimed {
 
 /// A record that is longer is searched as it comes.
 const MOST_HELD: usize = 1 << 20;
-
-/// So much of a line is looked at to see what it is.
-const LONGEST_COMMAND: usize = 1024;

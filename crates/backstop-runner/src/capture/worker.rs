@@ -299,8 +299,9 @@ impl Worker {
                             let piece =
                                 if listener.is_searching() { ear.piece_of(rest) } else { rest };
                             rest = &rest[piece.len()..];
-                            listener
-                                .search_unclaimed(|search, report| search.hear_line(piece, report));
+                            listener.search_unclaimed(|search, report| {
+                                search.hear_lines(piece, report)
+                            });
                             let hear = &mut |heard: Heard<'_>| listener.understand(heard);
                             ear.listen(piece, hear, &mut |text| display.write(source, text));
                             if self.reading.tells_words_of(ear.agent()) {

@@ -1,4 +1,4 @@
-//! The rest of an iteration's output, after its main process has ended.
+//! The rest of what an iteration says, after its main process has ended.
 
 use std::time::Duration;
 
@@ -67,5 +67,32 @@ impl Dispatcher {
     }
 }
 
+impl Dispatcher {
+    /// Hears what reporters have sent before they ended. Nobody who is left reports without end, but
+    /// others may report to the run, too.
+    pub(super) async fn hear_reporters(&mut self) -> Result<(), RunError> {
+        let until = self.timers.active() + LAST_REPORTS;
+        while self.reporters.have_unheard()
+            && self.ordered != Some(Order::KillNow)
+            && self.timers.active() < until
+        {
+            let glance = self.timers.active() + BETWEEN_GLANCES;
+            match self.next(None, Some(glance)).await? {
+                Happening::Captured(captured) => self.heard(captured).await,
+                Happening::Asked(request) => self.answer(request).await,
+                Happening::Signalled(signal) => self.signalled(signal).await,
+                Happening::Answered(answers) => self.take_all(answers),
+                Happening::Typed(bytes) => self.typed(&bytes),
+                Happening::Due | Happening::Exited(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How long a run that is to end waits for a terminal.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long reporters are heard whose iteration has ended.
+const LAST_REPORTS: Duration = Duration::from_secs(2);
+const BETWEEN_GLANCES: Duration = Duration::from_millis(1);

@@ -304,6 +304,7 @@ impl Dispatcher {
             None => self.drain(current.number, exit, current.ending != Ending::No).await?,
         };
         self.sweep().await;
+        self.hear_reporters().await?;
         if summary.left_out > 0 {
             let detail = format!("{} bytes of iteration {}", summary.left_out, current.number);
             self.note(Note::LeftOut, detail);

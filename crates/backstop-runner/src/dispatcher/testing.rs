@@ -1,5 +1,7 @@
 //! What tests say, run by run.
 
+use std::io::{self, Read};
+
 use backstop_adapters::report::{self, TestReport};
 use backstop_adapters::{Agent, Framer, Record, TestHistory};
 use backstop_core::facts::Watch;
@@ -20,7 +22,7 @@ impl Dispatcher {
             .unwrap_or_default();
         history.add(report);
         let written = serde_json::to_vec(&history)
-            .map_err(std::io::Error::from)
+            .map_err(io::Error::from)
             .and_then(|bytes| self.folder.write_whole(&path, &bytes));
         if let Err(error) = written {
             self.remark(&Remark::Warning(format!("can't keep what tests said: {error}")));
@@ -63,12 +65,16 @@ impl Dispatcher {
             return;
         }
         let Ok(mut log) = LogReader::new(self.folder.output()).open(iteration) else { return };
-        let mut output = Vec::new();
-        let is_read = std::io::Read::read_to_end(&mut log, &mut output).is_ok();
-        if summary.agent.is_some() {
-            output = behind_records(&output);
-        }
-        if is_read && let Some(report) = report::recognise(&output, None) {
+        let output = match summary.agent {
+            Some(_) => behind_records(&mut log),
+            None => {
+                let mut output = Vec::new();
+                log.read_to_end(&mut output).map(|_| output)
+            }
+        };
+        if let Ok(output) = output
+            && let Some(report) = report::recognise(&output, None)
+        {
             self.tested(&report);
         }
     }
@@ -76,18 +82,26 @@ impl Dispatcher {
 
 /// The lines behind the last record of an agent. What tests said before says nothing of its work,
 /// and may be the prompt, which scripts like to print.
-fn behind_records(output: &[u8]) -> Vec<u8> {
+fn behind_records(output: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
-    let mut keep = |record: Record<'_>| match record {
-        Record::Text(line) => {
-            lines.extend_from_slice(line.as_bytes());
-            lines.push(b'\n');
-        }
-        Record::Json(_) if Agent::of_first_record(&record).is_some() => lines.clear(),
-        Record::Json(_) => {}
+    let mut keep = |record: Record<'_>| {
+        let line = match record {
+            Record::Json(_) if Agent::of_first_record(&record).is_some() => return lines.clear(),
+            // There are test runners that print records of their own.
+            Record::Json(bytes) => bytes,
+            Record::Text(line) => line.as_bytes(),
+        };
+        lines.extend_from_slice(line);
+        lines.push(b'\n');
     };
     let mut framer = Framer::new();
-    framer.push(output, &mut keep);
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match output.read(&mut piece)? {
+            0 => break,
+            length => framer.push(&piece[..length], &mut keep),
+        }
+    }
     framer.finish(&mut keep);
-    lines
+    Ok(lines)
 }

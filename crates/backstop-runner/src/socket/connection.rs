@@ -12,6 +12,7 @@ use super::place::user;
 use super::protocol::{
     Refusal, Request, Source, What, error_line, is_watch, read_operation, read_report,
 };
+use super::reporters::Entered;
 use super::server::{Durable, Settings};
 use super::stream::ClientStream;
 
@@ -28,12 +29,13 @@ pub(super) async fn serve(
     door: Door,
     settings: Arc<Settings>,
     closing: watch::Receiver<bool>,
+    reporter: Option<Entered>,
 ) {
     let admitted = admit(&stream, door, &settings);
     // Without a stream there is nobody to be told why.
     let Ok(stream) = ClientStream::new(stream) else { return };
     let lines = BufReader::with_capacity(READ_BUFFER, stream);
-    let mut connection = Connection { lines, door, settings, closing, is_answered: true };
+    let mut connection = Connection { lines, door, settings, closing, reporter, is_answered: true };
     let ended = match admitted {
         Ok(()) => connection.answer_all().await,
         Err(refusal) => {
@@ -56,6 +58,7 @@ struct Connection {
     door: Door,
     settings: Arc<Settings>,
     closing: watch::Receiver<bool>,
+    reporter: Option<Entered>,
     /// Whether the client still takes answers.
     is_answered: bool,
 }
@@ -65,12 +68,14 @@ impl Connection {
         let mut line = Vec::new();
         loop {
             line.clear();
+            self.is_busy(!self.lines.buffer().is_empty());
             let read = tokio::select! {
                 // A line that has come is answered, even as the run ends.
                 biased;
                 read = read_line(&mut self.lines, &mut line) => read?,
                 () = closed(&mut self.closing) => return Ok(()),
             };
+            self.is_busy(true);
             match read {
                 Line::Whole => {}
                 Line::End => return Ok(()),
@@ -97,6 +102,12 @@ impl Connection {
                 }
                 Err(refusal) => self.refuse(refusal).await,
             }
+        }
+    }
+
+    fn is_busy(&self, is_busy: bool) {
+        if let Some(reporter) = &self.reporter {
+            reporter.is_busy(is_busy);
         }
     }
 

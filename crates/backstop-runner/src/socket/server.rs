@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -18,6 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::connection::{self, Door};
 use super::place::Place;
 use super::protocol::Request;
+use super::reporters::Reporters;
 
 /// Waits until an event is on disk, and says so if it can't be.
 pub type Durable =
@@ -58,6 +60,7 @@ pub struct Server {
     bound: Vec<Bound>,
     listeners: Vec<JoinHandle<()>>,
     closing: watch::Sender<bool>,
+    reporters: Reporters,
 }
 
 impl Server {
@@ -70,6 +73,7 @@ impl Server {
             bound: Vec::new(),
             listeners: Vec::new(),
             closing,
+            reporters: Reporters::default(),
         };
         let settings = Arc::new(settings);
         for (door, path, most) in [
@@ -78,8 +82,13 @@ impl Server {
         ] {
             let (listener, bound) = bind(&path)?;
             server.bound.push(bound);
+            let reporters = (door == Door::Report).then(|| server.reporters.clone());
+            if let Some(reporters) = &reporters {
+                reporters.listen(listener.as_fd());
+            }
+            let doorway = Doorway { door, most, reporters };
             let closing = server.closing.subscribe();
-            let accepting = accept(listener, door, most, Arc::clone(&settings), closing);
+            let accepting = accept(listener, doorway, Arc::clone(&settings), closing);
             server.listeners.push(tokio::spawn(accepting));
         }
         Ok(server)
@@ -88,6 +97,11 @@ impl Server {
     /// What the child finds in `BACKSTOP_SOCKET`.
     pub fn report_path(&self) -> PathBuf {
         self.place.report()
+    }
+
+    /// Those who report, to see whether all of them were heard.
+    pub fn reporters(&self) -> Reporters {
+        self.reporters.clone()
     }
 
     /// Takes no more requests, and waits a little until those that were taken are answered and
@@ -142,12 +156,18 @@ fn bind(path: &Path) -> io::Result<(UnixListener, Bound)> {
     Ok((listener, Bound { path: path.to_owned(), device: found.dev(), inode: found.ino() }))
 }
 
+/// A way in, and how many may be there at the same time.
+struct Doorway {
+    door: Door,
+    most: usize,
+    reporters: Option<Reporters>,
+}
+
 /// Accepts until the run ends. Each connection is a task of its own, so that one that hangs keeps
 /// nobody waiting.
 async fn accept(
     listener: UnixListener,
-    door: Door,
-    most: usize,
+    doorway: Doorway,
     settings: Arc<Settings>,
     mut closing: watch::Receiver<bool>,
 ) {
@@ -156,9 +176,11 @@ async fn accept(
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < most => {
-                    let serving =
-                        connection::serve(stream, door, Arc::clone(&settings), told.clone());
+                Ok((stream, _)) if connections.len() < doorway.most => {
+                    let reporters = doorway.reporters.as_ref();
+                    let entered = reporters.and_then(|all| all.enter(stream.as_fd()));
+                    let (settings, told) = (Arc::clone(&settings), told.clone());
+                    let serving = connection::serve(stream, doorway.door, settings, told, entered);
                     connections.spawn(serving);
                 }
                 Ok((stream, _)) => connection::turn_away(&stream),

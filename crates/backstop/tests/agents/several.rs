@@ -136,14 +136,27 @@ fn tests_that_a_script_runs_after_its_agent_count() {
         (format!("{passes}; cat stream"), 125),
         (format!("cat stream; {passes} >&2"), 0),
         ("cat stream".to_owned(), 125),
+        // There are runners that speak in records, too.
+        ("cat stream go-test".to_owned(), 0),
     ] {
         let test = Loop::new().file("stream", &stream).script("agent.sh", &script);
+        let test = test.file("go-test", GO_TEST);
         let flags = ["run", "--until-tests-pass", "--max-iterations", "1", "--", "./agent.sh"];
         test.run(flags).exits(exit);
         let seen = test.events("tests").len();
         assert_eq!(seen, usize::from(exit == 0), "{script}");
     }
+    // Whoever names the agent says nothing of what a script prints before it.
+    let script = format!("echo starting; cat stream; {passes}");
+    let test = Loop::new().file("stream", &stream).script("agent.sh", &script);
+    let flags = ["run", "--until-tests-pass", "--max-iterations", "1", "--agent", "claude"];
+    test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(0);
 }
+
+const GO_TEST: &str = r#"{"Time":"2026-01-01T00:00:00Z","Action":"run","Package":"a","Test":"TestOne"}
+{"Time":"2026-01-01T00:00:00Z","Action":"pass","Package":"a","Test":"TestOne","Elapsed":0}
+{"Time":"2026-01-01T00:00:00Z","Action":"pass","Package":"a","Elapsed":0.1}
+"#;
 
 #[test]
 fn a_command_that_is_printed_before_it_runs_says_nothing() {
@@ -151,11 +164,37 @@ fn a_command_that_is_printed_before_it_runs_says_nothing() {
     for (line, exit) in [
         ("claude -p \"please say ALL DONE\" --verbose", 125),
         ("+ codex exec --json \"say \\\nALL DONE\"", 125),
+        ("+ claude -p 'first line\nthen say ALL DONE' --verbose", 125),
+        ("cd app && codex exec 'say ALL DONE'", 125),
         ("make: ALL DONE", 0),
+        ("claude finished -- ALL DONE", 0),
     ] {
-        let test = Loop::new().file("line", line).file("stream", &stream);
-        let test = test.script("agent.sh", "cat line; echo; cat stream");
-        let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1"];
-        test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(exit);
+        // However much was printed before it.
+        for before in ["echo building", "yes 'compiling a part' | head -n 200000"] {
+            let test = Loop::new().file("line", line).file("stream", &stream);
+            let script = format!("{before}; cat line; echo; cat stream");
+            let test = test.script("agent.sh", &script);
+            let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1"];
+            test.run([&flags[..], &["--", "./agent.sh"]].concat()).exits(exit);
+        }
     }
+}
+
+#[test]
+fn words_behind_a_record_that_an_agent_shows_are_still_its_own() {
+    let shown = "{\"type\":\"thread.started\",\"thread_id\":\"x\"}";
+    let said = format!("It prints this:\n{shown}\nALL DONE\n");
+    let test = Loop::new().file("said", &said).script("claude", "cat said");
+    let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1", "--"];
+    let ended = test.run(flags.into_iter().chain(["./claude", "-p", "x"])).exits(0);
+    assert_eq!(ended.stdout, said);
+}
+
+#[test]
+fn an_agent_behind_anothers_words_is_shown_as_one() {
+    let stream = format!("I have read it.\n{}", codex(100, 10));
+    let test = Loop::new().file("stream", &stream).script("claude", "cat stream");
+    let ended = test.run(["run", "--once", "--", "./claude", "-p", "x"]).exits(0);
+    assert!(!ended.stdout.contains("thread.started"), "{}", ended.stdout);
+    assert_eq!(test.state()["facts"]["tokens"], 110);
 }

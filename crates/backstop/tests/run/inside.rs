@@ -1,7 +1,7 @@
 //! What the supervised side says, and what it may not.
 
-use crate::support;
 use crate::support::looping::Loop;
+use crate::{MISBEHAVE, support};
 
 /// Three units in a row that go wrong are enough.
 const THREE: &str = "[[rule]]\nwhen = { type = 'consecutive_fails', count = 3 }\nthen = 'stop'\n";
@@ -24,6 +24,18 @@ done"#,
     let codes = test.read("codes");
     assert!(codes.starts_with("0\n0\n41\n"), "{codes}");
     assert_eq!(test.state()["stop_reason"]["code"], "consecutive_fails");
+}
+
+#[test]
+fn who_reports_and_ends_at_once_is_heard_to_the_end() {
+    for flags in [["--once"].as_slice(), &["--max-iterations", "1"]] {
+        let test = Loop::new();
+        let words = [&["run"], flags, &["--", MISBEHAVE, "report-and-go", "200"]].concat();
+        let exit = if flags.len() == 1 { 0 } else { 125 };
+        test.run(words).exits(exit);
+        assert_eq!(test.events("unit").len(), 200);
+        assert_eq!(test.state()["facts"]["units"]["approved"], 200);
+    }
 }
 
 #[test]

@@ -28,6 +28,9 @@ fn many_records_of_no_agent_are_some_programs() {
         (64, goes_on, Agent::Generic),
         (64, opens, Agent::Pi),
         (10_000, opens, Agent::Pi),
+        (70, CLAUDE.lines().last().unwrap(), Agent::Claude),
+        (70, r#"{"session_id":"s","response":"Hi.","stats":{"models":{}}}"#, Agent::Gemini),
+        (70, r#"{"type":"complete","total_tokens":1234}"#, Agent::Goose),
     ] {
         let mut auto = Auto::new();
         told(&mut auto, &format!("{}{late}", "{\"odd\":1}\n".repeat(before)));
@@ -123,6 +126,10 @@ fn who_answers_in_words_may_show_the_records_of_others() {
             let mut auto = Auto::beginning_with(agent);
             let (told, outcome) = read(&mut auto, answer.as_bytes(), Some(SUCCEEDED));
             assert!(!told.contains(&"said Done.".to_owned()), "{agent} {told:?}");
+            // What comes behind it is still said by the same.
+            let result = told.iter().find(|line| line.starts_with("result")).unwrap();
+            assert!(result.contains("It prints this:"), "{agent} {result:?}");
+            assert!(result.contains("That is all."), "{agent} {result:?}");
             assert_eq!(outcome, Outcome::Succeeded, "{agent} {shown}");
         }
     }
@@ -141,6 +148,61 @@ fn an_agent_that_starts_behind_anothers_words_is_followed() {
         assert!(told.iter().any(|line| line.starts_with("usage")), "{first} {told:?}");
         assert_eq!(outcome, Outcome::Succeeded, "{first}");
     }
+}
+
+#[test]
+fn words_between_the_first_records_of_another_do_not_hide_it() {
+    let (opening, rest) = CODEX.split_once('\n').unwrap();
+    let mut auto = Auto::beginning_with(Agent::Claude);
+    let both = format!("I have read it.\n{opening}\nwarning: slow\n{rest}");
+    let (told, _) = read(&mut auto, both.as_bytes(), Some(SUCCEEDED));
+    assert_eq!(auto.agent(), Some(Agent::Codex));
+    assert!(told.contains(&"said Done.".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_stray_line_in_the_middle_of_records_is_no_other_agent() {
+    let (first, rest) = CLAUDE.split_once('\n').unwrap();
+    let alone = told(&mut Auto::new(), CLAUDE);
+    for stray in [
+        "OpenAI Codex v0.46.0 (research preview)",
+        "Aider v0.86.1",
+        "> Aider v0.86.1",
+        "# aider chat started at 2026-07-03 13:15:19",
+    ] {
+        let mut auto = Auto::new();
+        assert_eq!(told(&mut auto, &format!("{first}\n{stray}\n{rest}")), alone, "{stray}");
+        assert_eq!(auto.agent(), Some(Agent::Claude), "{stray}");
+    }
+}
+
+#[test]
+fn a_whole_answer_is_counted_behind_one_that_does_not_tell_its_end() {
+    let result = CLAUDE.lines().last().unwrap();
+    let cut = CODEX.lines().take(2).collect::<Vec<_>>().join("\n");
+    for before in [OPENCODE.trim_end(), &cut] {
+        let mut auto = Auto::new();
+        let told = told(&mut auto, &format!("{before}\n{result}\n"));
+        assert!(told.contains(&"usage 7 2 0 0 $0.5000".to_owned()), "{told:?}");
+        assert_eq!(auto.agent(), Some(Agent::Claude));
+    }
+    let goose = r#"{"type":"message","message":{"id":"1","role":"assistant","created":1,"content":[{"type":"text","text":"Hi."}]}}
+{"type":"complete","total_tokens":1234}
+"#;
+    for before in [CLAUDE, OPENCODE] {
+        let mut auto = Auto::new();
+        let told = told(&mut auto, &format!("{before}{goose}"));
+        assert_eq!(auto.agent(), Some(Agent::Goose), "{told:?}");
+        assert!(told.contains(&"said Hi.".to_owned()), "{told:?}");
+    }
+}
+
+#[test]
+fn an_opening_may_be_long() {
+    let tools = vec!["\"mcp__server__tool_of_many\""; 10_000].join(",");
+    let claude = CLAUDE.replace("\"tools\":[]", &format!("\"tools\":[{tools}]"));
+    let told = told(&mut Auto::new(), &format!("{CODEX}{claude}"));
+    assert!(told.contains(&"said Read it.".to_owned()), "{told:?}");
 }
 
 #[test]

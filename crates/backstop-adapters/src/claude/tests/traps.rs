@@ -171,6 +171,19 @@ fn results_without_anything_between_are_of_different_processes() {
     assert_eq!(told.tokens(), [20, 80, 3000, 200]);
 }
 
+/// As a script shows it that has kept what was printed.
+#[test]
+fn a_result_that_is_shown_again_counts_once() {
+    let (message, result) = (assistant("m1", ""), total(0.5, 30, 1000));
+    let spaced = result.replace("\":", "\": ");
+    let once = lines(&[INIT, &message, &result]);
+    for again in [&result, &spaced] {
+        let told = lines(&[INIT, &message, &result, again]);
+        assert_eq!((told.cost(), told.tokens()), (once.cost(), once.tokens()));
+        assert_eq!((told.launches, told.ends.len()), (1, 1));
+    }
+}
+
 #[rstest]
 #[case::totals_fall(&total(0.25, 20, 500))]
 #[case::totals_have_no_room_for_what_was_before(&total(0.6, 40, 1100))]

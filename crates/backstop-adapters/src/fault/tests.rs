@@ -102,6 +102,8 @@ fn where_nobody_knows_when_it_was_said_only_a_date_is_a_time(
 #[case("We're currently experiencing high demand, which may cause", FaultKind::Overloaded)]
 #[case("stream disconnected before completion: x", FaultKind::Network)]
 #[case("request timed out", FaultKind::Network)]
+#[case("models/gemini-9 is not found for API version v1beta, or", FaultKind::UnknownModel)]
+#[case("Your organization has disabled subscription access.", FaultKind::Authentication)]
 #[case("shared rollout token budget exhausted", FaultKind::BudgetLimit)]
 #[case(
     "{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"The 'x' model is not supported when using Codex with a ChatGPT account.\"}}",

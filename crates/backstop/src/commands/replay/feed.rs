@@ -34,6 +34,8 @@ pub struct Feed {
     launches: u64,
     /// When the iteration began that was delivered last.
     begun: Option<Timestamp>,
+    /// The latest time of what was delivered.
+    delivered: Option<Timestamp>,
 }
 
 /// What one record tells.
@@ -59,6 +61,7 @@ impl Feed {
             launch: None,
             launches: 0,
             begun: None,
+            delivered: None,
         }
     }
 
@@ -169,11 +172,21 @@ impl Feed {
             }
             at => at,
         };
-        for kind in group.events {
+        let before = self.delivered;
+        let starts = |event: &EventKind| matches!(event, EventKind::IterationStarted(_));
+        let next_launch = group.events.iter().position(starts).filter(|_| before.is_some());
+        for (place, kind) in group.events.into_iter().enumerate() {
+            // The time between two launches is nobody's: one ends when it said its last word.
+            let is_of_last = next_launch.is_some_and(|start| place < start);
+            let at = if is_of_last { before } else { at };
             let kind = self.timed(kind, at);
-            let event = Event { at, ..Event::new(kind) };
-            self.trial.take(&event, self.now());
+            let mut event = Event { at, ..Event::new(kind) };
+            if next_launch == Some(place) && at.is_some() {
+                event.active_ms = Some(self.trial.used().active_ms);
+            }
+            self.trial.take(&event, at.unwrap_or_else(|| self.now()));
         }
+        self.delivered = self.delivered.max(at);
     }
 
     /// How long an iteration took is known when its events are delivered.

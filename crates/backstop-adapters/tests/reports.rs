@@ -15,6 +15,8 @@ use proptest::prelude::*;
 
 #[path = "reports/pairs.rs"]
 mod pairs;
+#[path = "reports/sessions.rs"]
+mod sessions;
 
 /// Where recorded reports are, on machines that have them.
 fn recorded() -> Option<PathBuf> {

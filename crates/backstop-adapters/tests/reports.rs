@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 use backstop_adapters::report::{Format, Source, Status, TestReport, recognise};
 use proptest::prelude::*;
 
+#[path = "reports/again.rs"]
+mod again;
+#[path = "reports/bounds.rs"]
+mod bounds;
 #[path = "reports/pairs.rs"]
 mod pairs;
 #[path = "reports/sessions.rs"]

@@ -38,7 +38,7 @@ pub use pattern::Pattern;
 pub use recognise::{first_seen, recognise};
 pub use source::{Source, SourceError};
 
-use bounded::{MOST_CASES, MOST_NAME, MOST_TEXT, shortened};
+use bounded::{MOST_CASES, MOST_NAME, MOST_TEXT, Room, shortened};
 
 /// One test run, as its runner told it.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +51,7 @@ pub struct TestReport {
     /// plan was not kept. A broken report is never a success.
     pub broken: Option<String>,
     counted: TestCounts,
+    room: Room,
 }
 
 /// One case of a test run.
@@ -148,8 +149,9 @@ impl TestReport {
 
     /// Takes in another report of the same run: another file, another suite.
     pub fn merge(&mut self, other: Self) {
-        let room = MOST_CASES.saturating_sub(self.cases.len());
-        self.cases.extend(other.cases.into_iter().take(room));
+        for case in other.cases {
+            self.keep(case);
+        }
         self.add_counts(other.counted);
         // A part without tests does no harm, as long as there are some.
         let no_tests = Some(NO_TEST_RAN);
@@ -201,10 +203,11 @@ impl TestReport {
     }
 
     fn new(format: Format) -> Self {
-        Self { format, cases: Vec::new(), broken: None, counted: TestCounts::default() }
+        let counted = TestCounts::default();
+        Self { format, cases: Vec::new(), broken: None, counted, room: Room::default() }
     }
 
-    /// Takes in a case. Past a number that no test suite has, cases are only counted.
+    /// Takes in a case.
     fn push(&mut self, case: Case) {
         let counted = match case.status {
             Status::Passed => &mut self.counted.passed,
@@ -212,7 +215,25 @@ impl TestReport {
             Status::Skipped => &mut self.counted.skipped,
         };
         *counted = counted.saturating_add(1);
-        if self.cases.len() < MOST_CASES {
+        self.keep(case);
+    }
+
+    /// Gives all cases another name.
+    fn rename(&mut self, renamed: impl Fn(&str) -> String) {
+        self.room = Room::default();
+        for mut case in std::mem::take(&mut self.cases) {
+            case.name = renamed(&case.name);
+            self.keep(case);
+        }
+    }
+
+    /// Past a number and a size that no test suite has, cases are only counted.
+    fn keep(&mut self, mut case: Case) {
+        // A package or a file may have been put before it.
+        if case.name.len() > MOST_NAME {
+            case.name = shortened(&case.name, MOST_NAME).into_owned();
+        }
+        if self.cases.len() < MOST_CASES && self.room.takes(case.size()) {
             self.cases.push(case);
         }
     }
@@ -262,6 +283,11 @@ impl Case {
     fn taking(mut self, seconds: Option<f64>) -> Self {
         self.seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
         self
+    }
+
+    /// How many bytes its texts have.
+    fn size(&self) -> usize {
+        self.name.len() + self.message.as_ref().map_or(0, String::len)
     }
 
     /// The first line of the message.

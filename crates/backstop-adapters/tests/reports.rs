@@ -13,8 +13,14 @@ use std::time::{Duration, Instant};
 use backstop_adapters::report::{Format, Source, Status, TestReport, recognise};
 use proptest::prelude::*;
 
+#[path = "reports/again.rs"]
+mod again;
+#[path = "reports/bounds.rs"]
+mod bounds;
 #[path = "reports/pairs.rs"]
 mod pairs;
+#[path = "reports/sessions.rs"]
+mod sessions;
 
 /// Where recorded reports are, on machines that have them.
 fn recorded() -> Option<PathBuf> {

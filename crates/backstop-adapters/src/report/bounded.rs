@@ -14,6 +14,29 @@ pub(super) const MOST_NAME: usize = 1024;
 /// Bytes of a message.
 pub(super) const MOST_TEXT: usize = 4096;
 
+/// Bytes of all names and messages of one run. A title of many cases stands in the name of each, so
+/// that they can be much longer than what was read.
+const MOST_KEPT: usize = 64 << 20;
+
+/// What is left of the bytes that may be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Room(usize);
+
+impl Room {
+    /// Whether so many bytes may be kept, too.
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MOST_KEPT)
+    }
+}
+
 /// The text, or its beginning where it is longer than `most` bytes.
 pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
@@ -32,6 +55,15 @@ pub(super) fn append(kept: &mut String, text: &str, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let mut room = Room::default();
+        assert!(room.takes(MOST_KEPT - 1));
+        assert!(!room.takes(2));
+        assert!(room.takes(1));
+        assert!(!room.takes(1));
+    }
 
     #[test]
     fn long_text_is_cut_between_characters() {

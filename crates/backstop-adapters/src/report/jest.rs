@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
+use super::bounded::{MOST_NAME, Room, shortened};
 use super::recognise::Found;
-use super::runs::Runs;
+use super::runs::{Runs, Told};
 use super::text::{Line, leading_number, read_lines};
-use super::tick::{bulleted, parts, ticked, timed};
+use super::tick::{bulleted, ending, parts, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
@@ -23,7 +24,9 @@ struct Console {
 
 #[derive(Default)]
 struct Reading {
+    /// What is told of the run that goes on.
     cases: Vec<Case>,
+    room: Room,
     /// The file, and the blocks around the case with their indents.
     file: String,
     blocks: Vec<(usize, String)>,
@@ -39,7 +42,10 @@ struct Reading {
     /// Files that did not load; each is told twice.
     unloaded: BTreeSet<String>,
     suites: Option<TestCounts>,
-    totals: TestCounts,
+    /// Another runner has ended since a file was named.
+    is_behind_other: bool,
+    /// The runs that are over.
+    told: Told,
     /// Where the first file stands of the run that goes on.
     begun: Option<usize>,
     runs: Runs,
@@ -56,17 +62,23 @@ impl Reading {
         if let Some(suites) = text.strip_prefix("Test Suites: ").and_then(figures) {
             self.suites = Some(suites);
         } else if let Some(tests) = text.strip_prefix("Tests: ").and_then(figures) {
-            if let Some(suites) = self.suites {
-                self.totals = tests;
+            if let Some(suites) = self.suites.take() {
                 self.at = line.end;
-                let is_unloaded = suites.failed > 0 && tests.failed == 0;
-                let broken = is_unloaded.then(|| unloaded(suites.failed));
                 let begun = self.begun.take().unwrap_or(line.begin);
-                self.runs.push(begun..line.end, tests.failed, broken.as_deref());
+                let report = self.end_run(suites, tests);
+                self.runs.push_report(begun..line.end, &report);
+                self.told.push(begun, report);
             }
+        } else if ending(text).is_some_and(|format| format != Format::Jest) {
+            self.cases.clear();
+            self.is_behind_other = true;
         } else if let Some(file) = file_line(text) {
             if is_script(file) {
                 self.begun.get_or_insert(line.begin);
+            }
+            // Others go on behind their figures.
+            if std::mem::take(&mut self.is_behind_other) {
+                self.cases.clear();
             }
             self.file = file.to_owned();
             self.blocks.clear();
@@ -115,8 +127,10 @@ impl Reading {
             self.unloaded.insert(self.file.clone());
         } else if heading != "Console" && !heading.starts_with("Cannot log after") {
             let name = self.name(parts(heading));
-            self.errors.entry(name.clone()).or_default();
-            self.speaker = Some(name);
+            if self.errors.contains_key(&name) || self.room.takes(name.len()) {
+                self.errors.entry(name.clone()).or_default();
+                self.speaker = Some(name);
+            }
         }
     }
 
@@ -130,8 +144,10 @@ impl Reading {
         };
         self.blocks.retain(|(depth, _)| *depth < indent);
         let titles = self.blocks.iter().map(|(_, title)| title.as_str()).chain([name]);
-        let name = self.name(titles.collect());
-        self.cases.push(Case::new(&name, status).taking(seconds));
+        let case = Case::new(&self.name(titles.collect()), status).taking(seconds);
+        if self.room.takes(case.size()) {
+            self.cases.push(case);
+        }
     }
 
     fn words(&mut self, text: &str) {
@@ -157,15 +173,15 @@ impl Reading {
 
     fn name(&self, titles: Vec<&str>) -> String {
         let file = Some(self.file.as_str()).filter(|file| !file.is_empty());
-        file.into_iter().chain(titles).collect::<Vec<_>>().join(" > ")
+        let name = file.into_iter().chain(titles).collect::<Vec<_>>().join(" > ");
+        shortened(&name, MOST_NAME).into_owned()
     }
 
-    fn finish(mut self) -> Option<Found> {
-        self.end_console();
-        let suites = self.suites.filter(|_| self.at > 0)?;
+    /// What was told since the run before.
+    fn end_run(&mut self, suites: TestCounts, tests: TestCounts) -> TestReport {
         let mut report = TestReport::new(Format::Jest);
-        let mut errors = self.errors;
-        for case in self.cases {
+        let mut errors = std::mem::take(&mut self.errors);
+        for case in std::mem::take(&mut self.cases) {
             // A title may hold a pointer, which a heading does not tell from those between titles.
             let said = errors.remove(&parts(&case.name).join(" > "));
             let case =
@@ -175,18 +191,26 @@ impl Reading {
         // Without `--verbose` only those that failed have a heading, once where they ran and once in
         // the summary at the end.
         for (name, error) in &errors {
-            if report.counts().failed < self.totals.failed {
+            if report.counts().failed < tests.failed {
                 report.push(Case::new(name, Status::Failed).saying(Some(error)));
             }
         }
-        report.settle(self.totals);
+        report.settle(tests);
         // A suite that does not load has no failed test.
-        let surplus = suites.failed.saturating_sub(self.totals.failed);
-        let count = surplus.max(self.unloaded.len() as u64);
+        let surplus = suites.failed.saturating_sub(tests.failed);
+        let count = surplus.max(std::mem::take(&mut self.unloaded).len() as u64);
         if count > 0 {
             report.mark_broken(unloaded(count));
         }
-        Some(Found { report, at: self.at, runs: self.runs })
+        self.file.clear();
+        self.blocks.clear();
+        self.speaker = None;
+        report
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        self.end_console();
+        Some(Found { report: self.told.together()?, at: self.at, runs: self.runs })
     }
 }
 

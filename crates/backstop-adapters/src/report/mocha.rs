@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
+use super::bounded::Room;
 use super::recognise::Found;
-use super::runs::Runs;
+use super::runs::{Runs, Told};
 use super::text::{Line, leading_number, read_lines};
-use super::tick::{ticked, timed};
+use super::tick::{ending, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
@@ -16,17 +17,31 @@ pub(super) fn read(text: &str) -> Option<Found> {
 
 #[derive(Default)]
 struct Reading {
+    /// Cases of the run that goes on.
     cases: Vec<Case>,
+    room: Room,
     /// Titles of the blocks around a case, with their indents.
     blocks: Vec<(usize, String)>,
-    counts: Option<TestCounts>,
-    /// Behind the figures: the failure whose error is being read.
+    /// The run that has come to its figures, until the next one begins.
+    ended: Option<Ended>,
+    /// The line before was blank, or there was none.
+    after_blank: bool,
+    told: Told,
+    runs: Runs,
+    at: usize,
+}
+
+/// A run with its figures, below which stand its failures.
+struct Ended {
+    place: Range<usize>,
+    counts: TestCounts,
+    cases: Vec<Case>,
+    /// The failure whose error is being read.
     detail: Option<Detail>,
     /// Failures as they are told there, for reporters that name none before.
     listed: Vec<Case>,
-    /// Where the figures stand.
-    place: Range<usize>,
-    runs: Runs,
+    /// How many failures were told.
+    details: u64,
 }
 
 /// A numbered failure behind the figures.
@@ -40,17 +55,31 @@ struct Detail {
 impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
+        let after_blank = std::mem::replace(&mut self.after_blank, text.is_empty());
         if let Some(found) = figure(text) {
             self.figure(found, line.begin..line.end);
-        } else if self.counts.is_some() {
-            self.detail(text);
+            return;
+        }
+        if ending(text).is_some() {
+            self.cases.clear();
+            self.blocks.clear();
+        }
+        if let Some(ended) = &mut self.ended
+            && !ended.is_followed_by(text, after_blank)
+        {
+            ended.line(text);
+            return;
+        }
+        self.end_run();
+        if !text.starts_with("  ") {
+            // All that it tells is indented.
         } else if let Some((status, name)) = ticked(text.trim_start()) {
             self.case(text, status, name);
         } else if let Some(name) = numbered(text).map(|(_, name)| name) {
             self.case(text, Status::Failed, name);
         } else if let Some(name) = text.trim_start().strip_prefix("- ") {
             self.case(text, Status::Skipped, name);
-        } else if text.starts_with("  ") && !text.trim().is_empty() && self.blocks.len() < 64 {
+        } else if !text.trim().is_empty() && self.blocks.len() < 64 {
             let indent = indent(text);
             self.blocks.retain(|(depth, _)| *depth < indent);
             self.blocks.push((indent, text.trim().to_owned()));
@@ -59,27 +88,27 @@ impl Reading {
 
     fn figure(&mut self, found: (u64, &str), place: Range<usize>) {
         let (count, word) = found;
-        match (&mut self.counts, word) {
-            (counts, "passing") => {
-                let before = counts.replace(TestCounts { passed: count, failed: 0, skipped: 0 });
-                if let Some(before) = before {
-                    self.begin_again(before);
-                }
-                self.place.start = place.start;
+        match (&mut self.ended, word) {
+            (_, "passing") => {
+                self.end_run();
+                self.blocks.clear();
+                self.ended = Some(Ended {
+                    place: place.clone(),
+                    counts: TestCounts { passed: count, failed: 0, skipped: 0 },
+                    cases: std::mem::take(&mut self.cases),
+                    detail: None,
+                    listed: Vec::new(),
+                    details: 0,
+                });
             }
-            (Some(counts), "pending") => counts.skipped = count,
-            (Some(counts), "failing") => counts.failed = count,
+            (Some(ended), "pending") => ended.counts.skipped = count,
+            (Some(ended), "failing") => ended.counts.failed = count,
             _ => return,
         }
-        self.place.end = place.end;
-    }
-
-    /// What was read was another run, before this one or within it.
-    fn begin_again(&mut self, before: TestCounts) {
-        self.runs.push(self.place.clone(), before.failed, None);
-        self.cases.clear();
-        self.listed.clear();
-        self.detail = None;
+        if let Some(ended) = &mut self.ended {
+            ended.place.end = place.end;
+        }
+        self.at = place.end;
     }
 
     fn case(&mut self, line: &str, status: Status, name: &str) {
@@ -88,13 +117,45 @@ impl Reading {
         let (name, seconds) = timed_or_listed(name);
         let titles = self.blocks.iter().map(|(_, title)| title.as_str()).chain([name]);
         let name = titles.collect::<Vec<_>>().join(" > ");
-        self.cases.push(Case::new(&name, status).taking(seconds));
+        let case = Case::new(&name, status).taking(seconds);
+        if self.room.takes(case.size()) {
+            self.cases.push(case);
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            let place = ended.place.clone();
+            let report = ended.report();
+            self.runs.push_report(place.clone(), &report);
+            self.told.push(place.start, report);
+        }
+    }
+
+    fn finish(mut self) -> Option<Found> {
+        self.end_run();
+        Some(Found { report: self.told.together()?, at: self.at, runs: self.runs })
+    }
+}
+
+impl Ended {
+    /// Whether a line is the first one of another run: a case, or the title of a block. An error may
+    /// have any lines, but stands deeper than a title.
+    fn is_followed_by(&self, text: &str, after_blank: bool) -> bool {
+        if ticked(text.trim_start()).is_some() && text.starts_with("  ") {
+            return true;
+        }
+        let is_told = self.detail.as_ref().is_none_or(|detail| !detail.error.is_empty());
+        let is_outermost = indent(text) == 2 && !text.trim().is_empty();
+        let is_next = numbered(text).is_none_or(|(number, _)| number == 1);
+        after_blank && is_outermost && is_next && is_told && self.details >= self.counts.failed
     }
 
     /// Below its titles, of which the last ends with a colon, stands a failure's error.
-    fn detail(&mut self, text: &str) {
+    fn line(&mut self, text: &str) {
         if let Some((number, title)) = numbered(text) {
             self.note_error();
+            self.details += 1;
             self.detail = Some(Detail {
                 number,
                 titles: vec![title.to_owned()],
@@ -129,10 +190,9 @@ impl Reading {
         }
     }
 
-    fn finish(mut self) -> Option<Found> {
+    fn report(mut self) -> TestReport {
         self.note_error();
-        let counts = self.counts?;
-        self.runs.push(self.place.clone(), counts.failed, None);
+        let counts = self.counts;
         let mut report = TestReport::new(Format::Mocha);
         let names_all = self.cases.len() as u64
             == counts.passed.saturating_add(counts.failed).saturating_add(counts.skipped);
@@ -146,7 +206,7 @@ impl Reading {
             self.listed.into_iter().for_each(|case| report.push(case));
         }
         report.settle(counts);
-        Some(Found { report, at: self.place.end, runs: self.runs })
+        report
     }
 }
 

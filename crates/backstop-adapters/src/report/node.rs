@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
+use super::bounded::Room;
 use super::recognise::Found;
 use super::runs::Runs;
 use super::text::{Line, read_lines, seconds};
+use super::tick::ending;
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
@@ -16,9 +18,12 @@ pub(super) fn read(text: &str) -> Option<Found> {
 #[derive(Default)]
 struct Reading {
     cases: Vec<Told>,
+    room: Room,
     blocks: Vec<Block>,
     /// Blocks that failed although nothing in them did: a test of its own, or a hook.
     failed_blocks: Vec<Told>,
+    /// How many of both there were in the runs that have ended.
+    in_ended: (usize, usize),
     /// The figures that are being read.
     figures: Option<Figures>,
     counts: Option<TestCounts>,
@@ -58,6 +63,12 @@ impl Reading {
         let text = line.text;
         if let Some((key, figure)) = text.strip_prefix("ℹ ").and_then(|it| it.split_once(' ')) {
             self.figure(key, figure, line.begin..line.end);
+            return;
+        }
+        if ending(text).is_some() {
+            self.cases.truncate(self.in_ended.0);
+            self.failed_blocks.truncate(self.in_ended.1);
+            self.blocks.clear();
             return;
         }
         let bare = text.trim_start();
@@ -110,6 +121,9 @@ impl Reading {
         let titles = self.blocks.iter().map(|block| block.title.as_str());
         let name = titles.chain([ending.title]).collect::<Vec<_>>().join(" > ");
         let case = Case::new(&name, status).taking(ending.seconds);
+        if !self.room.takes(case.size()) {
+            return;
+        }
         let told = Told { title: ending.title.to_owned(), case };
         if !is_block {
             self.cases.push(told);
@@ -160,6 +174,7 @@ impl Reading {
         counts.failed = counts.failed.saturating_add(more.failed);
         counts.skipped = counts.skipped.saturating_add(more.skipped);
         self.blocks.clear();
+        self.in_ended = (self.cases.len(), self.failed_blocks.len());
         self.at = place.end;
         self.runs.push(place, more.failed, None);
     }

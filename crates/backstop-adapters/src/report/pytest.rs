@@ -1,13 +1,17 @@
 //! What pytest prints: names with `-v` or in the short summary, counts in the last line.
 
+mod figures;
+mod sessions;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use backstop_core::event::TestCounts;
+use figures::Figures;
+use sessions::{Session, Sessions};
 
 use super::recognise::Found;
 use super::runs::Runs;
-use super::text::{Line, leading_number, read_lines, seconds};
+use super::text::{Line, read_lines};
 use super::{Case, Format, MOST_CASES, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
@@ -16,56 +20,34 @@ pub(super) fn read(text: &str) -> Option<Found> {
 
 #[derive(Default)]
 struct Reading {
-    /// Cases with `-v`, one list for each session: the tests of plugins run sessions of their own,
-    /// and print them.
-    sessions: Vec<Vec<Case>>,
+    sessions: Sessions,
     /// What would be cases, did not something stand between name and result.
     hidden: Vec<Case>,
     /// How often each test was tried again, without having come to a result.
     reruns: BTreeMap<String, u32>,
-    /// The last short summary: the outermost session ends last.
-    summary: Vec<Case>,
     is_summarising: bool,
     /// The file that could not be collected whose error comes next, and what such errors were.
     uncollected: Option<String>,
     errors: BTreeMap<String, String>,
-    last: Option<Figures>,
-    /// Where the sessions began that have not ended, the outermost first.
-    open: Vec<Range<usize>>,
     runs: Runs,
-    interrupted: Option<String>,
-    /// What stopped the session of the last figures.
-    stopped: Option<String>,
     at: usize,
 }
 
 impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text;
-        if let Some(heading) = heading(text) {
-            // What stopped the session stands between the last heading and the figures; anything
-            // before was printed by a test.
-            if Figures::read(text).is_none() {
-                self.interrupted = None;
-            }
-            self.is_summarising = heading == "short test summary info";
-            if self.is_summarising {
-                self.summary.clear();
-            }
-            if heading == "test session starts" {
-                self.sessions.push(Vec::new());
-                if self.open.len() < MOST_OPEN {
-                    self.open.push(line.begin..line.end);
-                }
-                if self.last.is_none() {
-                    self.at = line.end;
-                }
-            }
-        }
         if let Some(figures) = Figures::read(text) {
             self.figures(figures, &line);
-        } else if self.is_summarising {
-            self.summary.extend(summary_case(text));
+            return;
+        }
+        if let Some(heading) = heading(text) {
+            self.heading(heading, &line);
+        }
+        self.sessions.line(text);
+        if self.is_summarising {
+            if let Some(case) = summary_case(text) {
+                self.sessions.summarise(case);
+            }
         } else if let Some(file) = uncollected(text) {
             self.uncollected = Some(file.to_owned()).filter(|_| self.errors.len() < MOST_CASES);
         } else if let Some(error) = text.strip_prefix("E   ") {
@@ -78,26 +60,41 @@ impl Reading {
             }
         } else if let Some(case) = verbose_case(text) {
             let case = self.tried(case);
-            match self.sessions.last_mut() {
-                Some(session) => session.push(case),
-                None => self.sessions.push(vec![case]),
-            }
+            self.sessions.current().cases.push(case);
         } else if let Some(case) = hidden_case(text).filter(|_| self.hidden.len() < MOST_HIDDEN) {
             self.hidden.push(case);
-        } else if text.starts_with("!!!") || text.starts_with("INTERNALERROR>") {
-            self.interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
+        } else if text.starts_with("!!!")
+            // One that breaks shows nothing that tests have printed.
+            || (text.starts_with("INTERNALERROR>") && !self.sessions.is_quoting())
+        {
+            let interrupted = &mut self.sessions.current().interrupted;
+            interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
+        }
+    }
+
+    fn heading(&mut self, heading: &str, line: &Line<'_>) {
+        // What stopped the session stands between the last heading and the figures; anything before
+        // was printed by a test.
+        self.sessions.current().interrupted = None;
+        self.is_summarising = heading == "short test summary info";
+        if self.is_summarising {
+            self.sessions.current().summary.clear();
+        } else if heading == "test session starts" {
+            self.sessions.begin(line);
+            if self.sessions.ended.is_none() {
+                self.at = line.end;
+            }
+        } else if SHOWN.contains(&heading) {
+            self.sessions.show(line);
         }
     }
 
     fn figures(&mut self, figures: Figures, line: &Line<'_>) {
-        // One that says how it begins also rules off how it ends: the others are quiet.
-        let begun = if line.text.starts_with('=') { self.open.pop() } else { None };
-        let place = begun.map_or(line.begin, |begun| begun.start)..line.end;
-        let stopped = self.interrupted.take();
-        let broken = stopped.as_deref().or(figures.ran_nothing.then_some(super::NO_TEST_RAN));
-        self.runs.push(place, figures.counts.failed, broken);
-        self.stopped = stopped;
-        self.last = Some(figures);
+        let begin = self.sessions.end(figures, line);
+        let ended = self.sessions.ended.as_ref();
+        let stopped = ended.and_then(|(session, _)| session.interrupted.as_deref());
+        let broken = stopped.or(figures.ran_nothing.then_some(super::NO_TEST_RAN));
+        self.runs.push(begin..line.end, figures.counts.failed, broken);
         self.is_summarising = false;
         self.at = line.end;
     }
@@ -111,114 +108,74 @@ impl Reading {
         case
     }
 
-    fn runs(&mut self) -> Runs {
-        let mut runs = std::mem::take(&mut self.runs);
-        for begun in &self.open {
-            runs.push(begun.clone(), 0, Some(CUT_OFF));
-        }
-        runs
-    }
-
     fn finish(mut self) -> Option<Found> {
         if self.at == 0 {
             return None;
         }
-        let runs = self.runs();
+        let mut runs = std::mem::take(&mut self.runs);
+        for session in self.sessions.unfinished() {
+            runs.push(session.place.clone(), 0, Some(CUT_OFF));
+        }
+        let is_cut_off = self.sessions.unfinished().next().is_some();
         let mut report = TestReport::new(Format::Pytest);
-        let Some(figures) = self.last else {
-            for case in self.sessions.into_iter().flatten() {
-                report.push(case);
-            }
-            let why = self.interrupted.as_deref().unwrap_or(CUT_OFF);
-            report.mark_broken(why);
+        let Some((session, figures)) = self.sessions.ended.take() else {
+            let (cases, interrupted) = self.sessions.rest();
+            cases.into_iter().for_each(|case| report.push(case));
+            report.mark_broken(interrupted.as_deref().unwrap_or(CUT_OFF));
             return Some(Found { report, at: self.at, runs });
         };
-        let counts = figures.counts;
-        let is_whole = |session: &&Vec<Case>| {
-            let count = |status| session.iter().filter(|case| case.status == status).count() as u64;
-            count(Status::Passed) == counts.passed && count(Status::Failed) == counts.failed
-        };
-        // A test may pass and fail afterwards, when what it used is cleared away.
-        let key = |case: &Case| (case.name.clone(), case.status.name());
-        let said: BTreeMap<_, _> =
-            self.summary.iter().map(|case| (key(case), case.message.as_deref())).collect();
-        // What a test prints may hide a line. As long as there is one session, the others are its.
-        // If the hidden ones are all that it lacks, they are what they seem.
-        let alone = match self.sessions.as_slice() {
-            [alone] => {
-                let all: Vec<Case> = alone.iter().chain(&self.hidden).cloned().collect();
-                Some(if is_whole(&&all) { all } else { alone.clone() })
-            }
-            _ => None,
-        };
-        let whole = self.sessions.iter().rev().find(is_whole).filter(|session| !session.is_empty());
-        let session = whole.or(alone.as_ref());
-        let mut named = BTreeSet::new();
-        for case in session.into_iter().flatten() {
-            let said = said.get(&key(case)).copied().flatten().or(case.message.as_deref());
-            named.insert(key(case));
-            report.push(case.clone().saying(said));
-        }
-        if whole.is_none() {
-            let unnamed = self.summary.iter().filter(|case| !named.contains(&key(case)));
-            for case in unnamed {
-                let error = self.errors.get(&case.name).map(String::as_str);
-                report.push(case.clone().saying(case.message.as_deref().or(error)));
-            }
-        }
-        report.settle(counts);
-        if let Some(why) = self.stopped {
+        let stopped = session.interrupted.clone();
+        let at = self.at;
+        self.cases(session, figures.counts, &mut report);
+        report.settle(figures.counts);
+        if let Some(why) = stopped {
             report.mark_broken(why);
-        } else if !self.open.is_empty() {
+        } else if is_cut_off {
             report.mark_broken(CUT_OFF);
         } else if figures.ran_nothing {
             report.mark_broken(super::NO_TEST_RAN);
         }
-        Some(Found { report, at: self.at, runs })
+        Some(Found { report, at, runs })
     }
-}
 
-/// The last line: `1 failed, 104 passed, 7 skipped in 8.45s`.
-struct Figures {
-    counts: TestCounts,
-    ran_nothing: bool,
-}
-
-impl Figures {
-    fn read(line: &str) -> Option<Self> {
-        // One that is indented is quoted.
-        if line.starts_with([' ', '\t']) {
-            return None;
-        }
-        let line = line.trim_matches(['=', ' ']);
-        let (figures, time) = line.rsplit_once(" in ")?;
-        let time = time.split_once(" (").map_or(time, |(time, _)| time);
-        seconds(time).filter(|_| time.ends_with('s'))?;
-        let mut read = Self { counts: TestCounts::default(), ran_nothing: false };
-        let mut has_result = false;
-        for figure in figures.split(", ") {
-            if figure == "no tests ran" {
-                read.ran_nothing = true;
-                has_result = true;
-                continue;
+    /// The cases of the last session, as far as they are named.
+    fn cases(self, session: Session, counts: TestCounts, report: &mut TestReport) {
+        let is_whole = |cases: &[Case]| {
+            let count = |status| cases.iter().filter(|case| case.status == status).count() as u64;
+            count(Status::Passed) == counts.passed && count(Status::Failed) == counts.failed
+        };
+        // A test may pass and fail afterwards, when what it used is cleared away.
+        let key = |case: &Case| (case.name.clone(), case.status.name());
+        let summary = session.summary;
+        let said: BTreeMap<_, _> =
+            summary.iter().map(|case| (key(case), case.message.as_deref())).collect();
+        let mut cases = session.cases;
+        let mut names_all = !cases.is_empty() && is_whole(&cases);
+        // What a test prints may hide a line. As long as there is one session, the others are its.
+        // If the hidden ones are all that it lacks, they are what they seem.
+        if !names_all && self.sessions.begun > 1 {
+            cases.clear();
+        } else if !names_all {
+            let shown = cases.len();
+            cases.extend(self.hidden);
+            names_all = is_whole(&cases);
+            if !names_all {
+                cases.truncate(shown);
             }
-            let (count, word) = leading_number(figure)?;
-            let counts = &mut read.counts;
-            let counted = match word.strip_prefix(' ')? {
-                "passed" | "xpassed" => &mut counts.passed,
-                "failed" | "error" | "errors" => &mut counts.failed,
-                "skipped" | "xfailed" => &mut counts.skipped,
-                "deselected" | "warning" | "warnings" | "rerun" | "reruns" | "retried"
-                | "subtests passed" | "subtests failed" | "snapshots passed" => {
-                    has_result |= word == " deselected";
-                    continue;
-                }
-                _ => return None,
-            };
-            *counted = counted.saturating_add(count);
-            has_result = true;
         }
-        has_result.then_some(read)
+        let mut named = BTreeSet::new();
+        for case in cases {
+            let key = key(&case);
+            let said = said.get(&key).copied().flatten().or(case.message.as_deref());
+            let case = case.clone().saying(said);
+            named.insert(key);
+            report.push(case);
+        }
+        let unnamed = summary.iter().filter(|case| !named.contains(&key(case)));
+        for case in unnamed.filter(|_| !names_all) {
+            let error = self.errors.get(&case.name).map(String::as_str);
+            report.push(case.clone().saying(case.message.as_deref().or(error)));
+        }
     }
 }
 
@@ -330,8 +287,8 @@ fn split_message(text: &str) -> (&str, Option<&str>) {
 
 const CUT_OFF: &str = "cut off before the summary";
 
-/// Sessions within each other.
-const MOST_OPEN: usize = 64;
+/// Where it is shown what tests said and printed.
+const SHOWN: [&str; 5] = ["ERRORS", "FAILURES", "PASSES", "XFAILURES", "XPASSES"];
 
 /// More lines that look like results are a test's own.
 const MOST_HIDDEN: usize = 1024;
@@ -341,22 +298,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-
-    #[rstest]
-    #[case("=== 1 failed, 104 passed, 7 skipped, 5 xfailed, 2 xpassed, 3 errors, 6 warnings in 8.45s ===", Some((106, 4, 12)))]
-    #[case("1 passed in 0.01s", Some((1, 0, 0)))]
-    #[case("== 2 passed, 1 warning in 65.12s (0:01:05) ==", Some((2, 0, 0)))]
-    #[case("===== 3 passed in 0.12 seconds =====", Some((3, 0, 0)))]
-    #[case("no tests ran in 0.01s", Some((0, 0, 0)))]
-    #[case("5 passed yesterday in Berlin", None)]
-    #[case("we had 5 passed, and it took place in 3s", None)]
-    #[case("6 warnings in 1.0s", None)]
-    #[case("    5 passed in 0.10s", None)]
-    #[case("\t== 5 passed in 0.10s ==", None)]
-    fn the_last_line_is_read(#[case] line: &str, #[case] expected: Option<(u64, u64, u64)>) {
-        let counts = Figures::read(line).map(|figures| figures.counts);
-        assert_eq!(counts.map(|counts| (counts.passed, counts.failed, counts.skipped)), expected);
-    }
 
     #[test]
     fn what_passes_when_it_is_tried_again_is_flaky() {

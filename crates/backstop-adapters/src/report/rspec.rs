@@ -44,8 +44,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
             let examples = told.examples(figures.counts);
             is_documented = !examples.is_empty();
             for case in examples {
-                let said = failures.of(&case.name).filter(|_| case.status == Status::Failed);
-                report.push(case.saying(said));
+                let has_failed = case.status == Status::Failed;
+                let said = if has_failed { failures.next_of(&case.name) } else { None };
+                report.push(case.saying(said.as_deref()));
             }
             if let Some(broken) = broken {
                 report.mark_broken(broken);
@@ -59,7 +60,7 @@ pub(super) fn read(text: &str) -> Option<Found> {
                 let place = place.trim_matches('\'');
                 let file = place.split([':', '[']).next().unwrap_or(place);
                 let case = Case::new(&format!("{file} > {title}"), Status::Failed);
-                report.push(case.saying(failures.of(title)));
+                report.push(case.saying(failures.next_of(title).as_deref()));
             }
         }
     }

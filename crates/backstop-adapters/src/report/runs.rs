@@ -59,6 +59,26 @@ impl Runs {
     }
 }
 
+/// What is told of each run that is no part of another one of the same runner, with its beginning.
+#[derive(Debug, Default)]
+pub(super) struct Told(Vec<(usize, TestReport)>);
+
+impl Told {
+    /// Takes in a run that has ended last. What began after it was within it.
+    pub(super) fn push(&mut self, begin: usize, report: TestReport) {
+        while self.0.pop_if(|(within, _)| *within > begin).is_some() {}
+        self.0.push((begin, report));
+    }
+
+    /// All of them together, if there are any.
+    pub(super) fn together(self) -> Option<TestReport> {
+        let mut reports = self.0.into_iter().map(|(_, report)| report);
+        let mut all = reports.next()?;
+        reports.for_each(|report| all.merge(report));
+        Some(all)
+    }
+}
+
 /// What went wrong first in a run that stands apart: commands in a row, of which the status of the
 /// last one alone is known. With each runner's runs comes whether its failures are told already.
 ///

@@ -3,14 +3,15 @@
 use backstop_core::event::TestCounts;
 
 use super::recognise::Found;
-use super::runs::Runs;
+use super::runs::{Runs, Told};
 use super::text::{leading_number, lines};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut report = TestReport::new(Format::Sympy);
+    let mut told = Told::default();
     let mut file = String::new();
-    let mut found = None;
+    let mut at = 0;
     // Where the runs began that have not ended.
     let mut begun = Vec::new();
     let mut runs = Runs::default();
@@ -29,9 +30,15 @@ pub(super) fn read(text: &str) -> Option<Found> {
             }
             if let Some(counts) = figures(&summary) {
                 let begun = begun.pop().unwrap_or(line.begin);
-                let broken = (!is_whole(&summary)).then_some(CUT_OFF);
-                runs.push(begun..end, counts.failed, broken);
-                found = Some((counts, end, is_whole(&summary)));
+                let mut own = std::mem::replace(&mut report, TestReport::new(Format::Sympy));
+                own.settle(counts);
+                if !is_whole(&summary) {
+                    own.mark_broken(CUT_OFF);
+                }
+                runs.push_report(begun..end, &own);
+                told.push(begun, own);
+                file.clear();
+                at = end;
             }
         } else if line.text.trim_matches(['=', ' ']) == "test process starts" {
             begun.push(line.begin);
@@ -39,17 +46,11 @@ pub(super) fn read(text: &str) -> Option<Found> {
             file = name.to_owned();
         } else if let Some((name, status)) = case_line(line.text)
             && !file.is_empty()
-            && found.is_none()
         {
             report.push(Case::new(&format!("{file}:{name}"), status));
         }
     }
-    let (counts, at, is_whole) = found?;
-    report.settle(counts);
-    if !is_whole {
-        report.mark_broken(CUT_OFF);
-    }
-    Some(Found { report, at, runs })
+    Some(Found { report: told.together()?, at, runs })
 }
 
 const CUT_OFF: &str = "the summary is cut off";

@@ -1,6 +1,7 @@
 //! The marks that JavaScript's runners put before a case.
 
-use super::Status;
+use super::text::leading_number;
+use super::{Format, Status};
 
 /// Takes the mark from the beginning of a line.
 pub(super) fn ticked(text: &str) -> Option<(Status, &str)> {
@@ -26,6 +27,26 @@ pub(super) fn timed(text: &str) -> (&str, Option<f64>) {
     match text.rsplit_once(' ') {
         Some((name, time)) if seconds(time).is_some() => (name.trim_end(), seconds(time)),
         _ => (text, None),
+    }
+}
+
+/// Whose run ends with this line, of those that tell their cases by a mark or a number, indented. What
+/// is told before it is nobody else's.
+pub(super) fn ending(line: &str) -> Option<Format> {
+    let text = line.trim_start();
+    let counted = leading_number(text).map_or("", |(_, rest)| rest);
+    if line.starts_with("Tests: ") && line.contains(" total") {
+        Some(Format::Jest)
+    } else if text.starts_with("Tests  ") && line.ends_with(')') {
+        Some(Format::Vitest)
+    } else if line.starts_with("ℹ duration_ms ") {
+        Some(Format::Node)
+    } else if line.starts_with("  ") && counted.starts_with(" passing (") {
+        Some(Format::Mocha)
+    } else if counted.starts_with(" example") && counted.contains(" failure") {
+        Some(Format::Rspec)
+    } else {
+        None
     }
 }
 
@@ -94,6 +115,21 @@ mod tests {
         assert_eq!(ticked("○ skipped waits"), Some((Status::Skipped, "skipped waits")));
         assert_eq!(ticked("x adds"), None);
         assert_eq!(ticked("✓"), None);
+    }
+
+    #[test]
+    fn runs_end_with_their_figures() {
+        for (line, format) in [
+            ("Tests:       1 failed, 1 passed, 2 total", Some(Format::Jest)),
+            ("      Tests  1 failed | 1 passed (2)", Some(Format::Vitest)),
+            ("ℹ duration_ms 50.1", Some(Format::Node)),
+            ("  12 passing (34ms)", Some(Format::Mocha)),
+            ("2 examples, 1 failure", Some(Format::Rspec)),
+            ("  passing (34ms)", None),
+            ("Tests: they pass", None),
+        ] {
+            assert_eq!(ending(line), format, "{line}");
+        }
     }
 
     #[test]

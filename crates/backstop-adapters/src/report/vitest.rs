@@ -5,26 +5,37 @@ use std::ops::Range;
 
 use backstop_core::event::TestCounts;
 
+use super::bounded::Room;
 use super::recognise::Found;
-use super::runs::Runs;
+use super::runs::{Runs, Told};
 use super::text::{Line, leading_number, read_lines};
-use super::tick::{parts, retried, ticked, timed};
+use super::tick::{ending, parts, retried, ticked, timed};
 use super::{Case, Format, Status, TestReport};
 
 pub(super) fn read(text: &str) -> Option<Found> {
     read_lines(text, Reading::default(), Reading::line).finish()
 }
 
-/// A run that has come to its figures.
+/// A run that has begun, and how many cases there were before it.
+struct Open {
+    place: Range<usize>,
+    before: usize,
+}
+
+/// A run that has come to its figures, of which more may be told.
 struct Ended {
     place: Range<usize>,
-    failed: u64,
-    broken: Option<String>,
+    cases: Vec<Case>,
+    errors: BTreeMap<String, String>,
+    files: TestCounts,
+    tests: TestCounts,
+    unhandled: Option<String>,
 }
 
 #[derive(Default)]
 struct Reading {
     cases: Vec<Case>,
+    room: Room,
     /// The file whose cases follow, indented.
     file: Option<String>,
     /// Titles of the blocks around a case, with their indents, where output is a tree.
@@ -34,13 +45,11 @@ struct Reading {
     /// Headings of failures, with the first line below each.
     errors: BTreeMap<String, String>,
     speaker: Option<String>,
-    files: Option<TestCounts>,
-    totals: TestCounts,
-    unhandled: Option<String>,
     /// Where the runs began that have not ended, the outermost first.
-    open: Vec<Range<usize>>,
+    open: Vec<Open>,
     /// The latest run, until it is certain that nothing more is told of it.
     ended: Option<Ended>,
+    told: Told,
     runs: Runs,
     at: usize,
 }
@@ -49,36 +58,25 @@ impl Reading {
     fn line(&mut self, line: Line<'_>) {
         let text = line.text.trim_start();
         if let Some(files) = text.strip_prefix("Test Files ").and_then(figures) {
-            self.files = Some(files);
-            self.at = line.end;
-            self.end_run();
-            let begun = self.open.pop().map_or(line.begin, |begun| begun.start);
-            self.ended = Some(Ended {
-                place: begun..line.end,
-                failed: 0,
-                broken: (files.failed > 0).then(|| UNLOADED.to_owned()),
-            });
+            self.figures(files, &line);
         } else if let Some(tests) = text.strip_prefix("Tests ").and_then(figures) {
-            if self.files.is_some() {
-                self.totals = tests;
+            if let Some(ended) = &mut self.ended {
+                ended.tests = tests;
+                ended.place.end = line.end;
                 self.at = line.end;
-                if let Some(ended) = &mut self.ended {
-                    ended.failed = tests.failed;
-                    ended.place.end = line.end;
-                }
             }
         } else if let Some(errors) = text.strip_prefix("Errors ").map(str::trim) {
-            if self.files.is_some() && errors.contains("error") {
-                self.unhandled = Some(errors.to_owned());
-                if let Some(ended) = &mut self.ended {
-                    ended.broken = Some(unhandled(errors));
-                }
+            if let Some(ended) = &mut self.ended
+                && errors.contains("error")
+            {
+                ended.unhandled = Some(errors.to_owned());
             }
+        } else if ending(line.text).is_some_and(|format| format != Format::Vitest) {
+            self.take_run(self.open.last().map_or(0, |begun| begun.before));
         } else if begins(text) {
-            self.end_run();
-            if self.open.len() < MOST_OPEN {
-                self.open.push(line.begin..line.end);
-            }
+            self.begin(&line);
+        } else if let Some(status) = text.strip_prefix(NO_FILES) {
+            self.nothing_to_do(status, &line);
         } else if let Some(name) = text.strip_prefix("FAIL ").map(str::trim) {
             // Several failures may share one message.
             self.errors.entry(name.to_owned()).or_default();
@@ -96,6 +94,50 @@ impl Reading {
         }
     }
 
+    fn begin(&mut self, line: &Line<'_>) {
+        self.end_run();
+        // Marks before the first run are not its own.
+        if self.open.is_empty() {
+            self.take_run(0);
+        }
+        if self.open.len() < MOST_OPEN {
+            self.open.push(Open { place: line.begin..line.end, before: self.cases.len() });
+        }
+    }
+
+    fn figures(&mut self, files: TestCounts, line: &Line<'_>) {
+        self.end_run();
+        let begun = self.open.pop();
+        let begin = begun.as_ref().map_or(line.begin, |begun| begun.place.start);
+        let (cases, errors) = self.take_run(begun.map_or(0, |begun| begun.before));
+        let tests = TestCounts::default();
+        let place = begin..line.end;
+        self.ended = Some(Ended { place, cases, errors, files, tests, unhandled: None });
+        self.at = line.end;
+    }
+
+    /// Without a file there are no figures. What then counts is what it was asked to exit with.
+    fn nothing_to_do(&mut self, status: &str, line: &Line<'_>) {
+        self.end_run();
+        let begun = self.open.pop();
+        let begin = begun.as_ref().map_or(line.begin, |begun| begun.place.start);
+        self.take_run(begun.map_or(0, |begun| begun.before));
+        let mut report = TestReport::new(Format::Vitest);
+        report.mark_broken(if status == "0" { super::NO_TEST_RAN } else { NO_FILES_FOUND });
+        self.runs.push_report(begin..line.end, &report);
+        self.told.push(begin, report);
+        self.at = line.end;
+    }
+
+    /// What was told since there were so many cases.
+    fn take_run(&mut self, before: usize) -> (Vec<Case>, BTreeMap<String, String>) {
+        self.file = None;
+        self.blocks.clear();
+        self.maybe_block = None;
+        self.speaker = None;
+        (self.cases.split_off(before.min(self.cases.len())), std::mem::take(&mut self.errors))
+    }
+
     fn case(&mut self, line: &str, status: Status, name: &str) {
         let (name, retries) = retried(name);
         let (name, seconds) = timed(name);
@@ -106,47 +148,58 @@ impl Reading {
             self.blocks.push(block);
         }
         self.blocks.retain(|(depth, _)| *depth < indent);
-        self.maybe_block = counted_title(name)
-            .filter(|_| self.blocks.len() < 64)
-            .map(|it| (indent, it.to_owned()));
         let mut titles: Vec<&str> = self.blocks.iter().map(|(_, title)| title.as_str()).collect();
         titles.extend(parts(name));
         let is_full = titles.len() > 1 && titles[0].contains('.');
         if let Some(file) = self.file.as_deref().filter(|_| !is_full && line.starts_with("  ")) {
             titles.insert(0, file);
         }
-        self.cases.push(Case {
+        let case = Case {
             attempts: retries.saturating_add(1),
             flaky: status == Status::Passed && retries > 0,
             ..Case::new(&titles.join(" > "), status).taking(seconds)
-        });
+        };
+        if self.room.takes(case.size()) {
+            self.cases.push(case);
+            self.maybe_block = counted_title(name)
+                .filter(|_| self.blocks.len() < 64)
+                .map(|it| (indent, it.to_owned()));
+        }
     }
 
     fn end_run(&mut self) {
-        if let Some(Ended { place, failed, broken }) = self.ended.take() {
-            self.runs.push(place, failed, broken.as_deref());
+        if let Some(ended) = self.ended.take() {
+            let place = ended.place.clone();
+            let report = ended.report();
+            self.runs.push_report(place.clone(), &report);
+            self.told.push(place.start, report);
         }
     }
 
     fn finish(mut self) -> Option<Found> {
         self.end_run();
         for begun in &self.open {
-            self.runs.push(begun.clone(), 0, Some(CUT_OFF));
+            self.runs.push(begun.place.clone(), 0, Some(CUT_OFF));
         }
-        let mut report = TestReport::new(Format::Vitest);
-        if !self.open.is_empty() {
+        let mut told = self.told.together();
+        if let Some(begun) = self.open.last() {
+            let report = told.get_or_insert_with(|| TestReport::new(Format::Vitest));
             report.mark_broken(CUT_OFF);
-        }
-        let Some(files) = self.files else {
-            let at = self.open.last()?.end;
             self.cases.into_iter().for_each(|case| report.push(case));
-            return Some(Found { report, at, runs: self.runs });
-        };
+            self.at = self.at.max(begun.place.end);
+        }
+        Some(Found { report: told?, at: self.at, runs: self.runs })
+    }
+}
+
+impl Ended {
+    fn report(self) -> TestReport {
+        let mut report = TestReport::new(Format::Vitest);
         // A heading for a file alone means that it did not load.
         let (tests, unloaded): (Vec<_>, Vec<_>) =
             self.errors.into_iter().partition(|(name, _)| parts(name).len() > 1);
         let mut said: BTreeMap<String, String> =
-            tests.iter().map(|(name, error)| (parts(name).join(" > "), error.clone())).collect();
+            tests.into_iter().map(|(name, error)| (parts(&name).join(" > "), error)).collect();
         let has_failed = self.cases.iter().any(|case| case.status == Status::Failed);
         for case in self.cases {
             let error = said.remove(&case.name);
@@ -161,25 +214,28 @@ impl Reading {
                 report.push(Case::new(name, Status::Failed).saying(Some(error)));
             }
         }
-        report.settle(self.totals);
+        report.settle(self.tests);
         if let Some((name, error)) = unloaded.first() {
             let file = name.split(" [").next().unwrap_or(name);
             report.mark_broken(format!("{file} failed to run: {error}"));
-        } else if files.failed > self.totals.failed {
+        } else if self.files.failed > self.tests.failed {
             report.mark_broken(UNLOADED);
         }
         if let Some(errors) = self.unhandled {
             report.mark_broken(unhandled(&errors));
         }
-        Some(Found { report, at: self.at, runs: self.runs })
+        report
     }
 }
 
-/// ` RUN  v2.1.4 /app`, or ` DEV ` where it waits for changes.
+/// ` RUN  v2.1.4 /app`, or ` DEV ` where it waits for changes. Prose has no folder behind the version.
 fn begins(line: &str) -> bool {
-    let version = line.strip_prefix("RUN ").or_else(|| line.strip_prefix("DEV "));
-    let version = version.and_then(|rest| rest.trim_start().strip_prefix('v'));
-    version.is_some_and(|version| leading_number(version).is_some())
+    let rest = line.strip_prefix("RUN ").or_else(|| line.strip_prefix("DEV "));
+    let rest = rest.and_then(|rest| rest.trim_start().strip_prefix('v'));
+    let Some((version, folder)) = rest.and_then(|rest| rest.split_once(' ')) else { return false };
+    let numbers = version.split('.').filter(|number| leading_number(number).is_some());
+    let folder = folder.trim_start();
+    numbers.count() >= 3 && (folder.starts_with('/') || folder.get(1..2) == Some(":"))
 }
 
 fn unhandled(errors: &str) -> String {
@@ -223,6 +279,10 @@ fn counted_title(name: &str) -> Option<&str> {
     let (title, count) = name.strip_suffix(')')?.rsplit_once(" (")?;
     count.parse::<u64>().ok().map(|_| title)
 }
+
+const NO_FILES: &str = "No test files found, exiting with code ";
+
+const NO_FILES_FOUND: &str = "no test files were found";
 
 const UNLOADED: &str = "a test file failed to run";
 

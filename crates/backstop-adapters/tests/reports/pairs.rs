@@ -1,6 +1,6 @@
 //! Runners one after the other in one output, of which the last one alone is counted.
 
-use backstop_adapters::report::{Format, recognise};
+use backstop_adapters::report::{Format, Status, recognise};
 
 /// A run of each format that fails, and one that passes.
 const RUNS: [(Format, &str, &str); 19] = [
@@ -256,6 +256,31 @@ fn runs_that_passed_are_a_success_in_any_order() {
         }
     }
     assert!(doubted.is_empty(), "{}", doubted.join("\n"));
+}
+
+/// Where a runner names only some of its cases a list is shorter than its count, but never longer.
+#[test]
+fn no_list_is_longer_than_its_count() {
+    let mut wrong = Vec::new();
+    for (first, failing, passing) in RUNS {
+        for (next, then_failing, then_passing) in RUNS {
+            for before in [failing, passing] {
+                for then in [then_failing, then_passing] {
+                    let text = format!("{before}{then}");
+                    let report = recognise(text.as_bytes(), None).expect("a report");
+                    let counts = report.counts();
+                    let named = |status| report.names(status).count() as u64;
+                    if named(Status::Passed) > counts.passed
+                        || named(Status::Failed) > counts.failed
+                        || named(Status::Skipped) > counts.skipped
+                    {
+                        wrong.push(format!("{first}, {next}: {report:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A failure between two runs of the same runner is in neither of them.

@@ -2,7 +2,8 @@
 
 use backstop_core::event::TestCounts;
 
-use crate::report::bounded::MOST_CASES;
+use crate::report::bounded::{MOST_CASES, MOST_NAME, Room, shortened};
+use crate::report::tick::{ending, ticked};
 use crate::report::{Case, Status};
 
 /// The lines so far that may be groups and examples.
@@ -13,6 +14,7 @@ pub(super) struct Documentation {
     /// The latest line: an example, unless what follows stands deeper.
     latest: Option<(usize, String)>,
     examples: Vec<(Status, String)>,
+    room: Room,
     /// Behind the examples, or there are none.
     is_over: bool,
 }
@@ -34,6 +36,16 @@ impl Documentation {
         if title.is_empty() {
             return;
         }
+        // Others put a mark before their cases.
+        if ending(line).is_some() {
+            *self = Self::default();
+            return;
+        }
+        if ticked(title).is_some() {
+            self.groups.clear();
+            self.latest = None;
+            return;
+        }
         let depth = indent / STEP;
         self.end_latest(depth);
         if !indent.is_multiple_of(STEP) || depth > self.groups.len() {
@@ -52,7 +64,10 @@ impl Documentation {
         } else if latest > 0 && self.examples.len() < MOST_CASES {
             let (status, title) = ended(&title);
             let titles = self.groups.iter().map(String::as_str).chain([title]);
-            self.examples.push((status, described(titles)));
+            let name = described(titles);
+            if self.room.takes(name.len()) {
+                self.examples.push((status, name));
+            }
         }
     }
 
@@ -87,12 +102,16 @@ fn ended(title: &str) -> (Status, &str) {
 fn described<'a>(titles: impl Iterator<Item = &'a str>) -> String {
     let mut sentence = String::new();
     for title in titles {
+        // No more than a name is kept of it.
+        if sentence.len() > MOST_NAME {
+            break;
+        }
         if !sentence.is_empty() && !title.starts_with(['#', '.']) {
             sentence.push(' ');
         }
         sentence.push_str(title);
     }
-    sentence
+    shortened(&sentence, MOST_NAME).into_owned()
 }
 
 const STEP: usize = 2;

@@ -1,36 +1,41 @@
 //! What RSpec says of the examples that failed, below `Failures:`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::report::bounded::{MOST_CASES, MOST_TEXT, append};
 use crate::report::text::leading_number;
 
-/// What was said so far, by the sentence that describes an example.
+/// What was said so far, by the sentence that describes an example. Several may have the same one, and
+/// are told in the order in which they ran.
 #[derive(Default)]
 pub(super) struct Failures {
-    said: BTreeMap<String, String>,
+    said: BTreeMap<String, VecDeque<String>>,
+    count: usize,
     is_listing: bool,
-    speaker: Option<String>,
+    speaker: Option<(String, String)>,
 }
 
 impl Failures {
     pub fn line(&mut self, line: &str) {
         if line == "Failures:" {
+            // Those of another run.
+            self.said.clear();
+            self.count = 0;
             self.is_listing = true;
         } else if !line.is_empty() && !line.starts_with(' ') {
             self.is_listing = false;
         }
         if !self.is_listing {
-            self.speaker = None;
+            self.end_speaker();
         } else if let Some(title) = numbered(line) {
-            self.speaker = Some(title.to_owned()).filter(|_| self.said.len() < MOST_CASES);
-        } else if let Some(title) = &self.speaker {
+            self.end_speaker();
+            self.speaker = Some((title.to_owned(), String::new()));
+        } else if let Some((_, said)) = &mut self.speaker {
             let words = line.trim();
             // Behind it stands where it happened.
             if words.starts_with("# ") {
-                self.speaker = None;
+                self.end_speaker();
             } else if !words.is_empty() {
-                let said = self.said.entry(title.clone()).or_default();
                 if !said.is_empty() {
                     append(said, "\n", MOST_TEXT);
                 }
@@ -39,8 +44,19 @@ impl Failures {
         }
     }
 
-    pub fn of(&self, title: &str) -> Option<&str> {
-        self.said.get(title).map(String::as_str)
+    fn end_speaker(&mut self) {
+        if let Some((title, said)) = self.speaker.take()
+            && self.count < MOST_CASES
+        {
+            self.count += 1;
+            self.said.entry(title).or_default().push_back(said);
+        }
+    }
+
+    /// What was said of the next one that is described so. It is told once: many copies of what is
+    /// long would take more than all that was read.
+    pub fn next_of(&mut self, title: &str) -> Option<String> {
+        self.said.get_mut(title)?.pop_front()
     }
 }
 

@@ -159,9 +159,7 @@ impl Document {
             false => TestReport::new(Format::Tap),
         };
         let Some(file) = file else { return report };
-        for case in &mut report.cases {
-            case.name = format!("{file} > {}", case.name);
-        }
+        report.rename(|name| format!("{file} > {name}"));
         let has_failed = report.cases.iter().any(|case| case.status == Status::Failed);
         if let Some(complaint) = complaint.filter(|_| !has_failed) {
             report.mark_broken(format!("{file}: {complaint}"));

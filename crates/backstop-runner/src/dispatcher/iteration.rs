@@ -16,6 +16,7 @@ use backstop_core::verdict::Verdict;
 
 use super::ending::{Ending, Step};
 use super::idle::Idle;
+use super::tellers::Tellers;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary, is_directive};
 use crate::drift::WorkBefore;
@@ -228,6 +229,7 @@ impl Dispatcher {
                 self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
             Captured::Recognised(agent) => self.times.suit(self.engine.policy(), agent),
+            Captured::Printed(agent) => self.told.tellers.printed(agent),
             Captured::Event(event) => {
                 self.told_by_output(&event);
                 self.reported(*event);
@@ -311,6 +313,7 @@ impl Dispatcher {
         if summary.leaked {
             self.note(Note::Leaked, "a left-over process held the output open");
         }
+        self.tell_what_it_died_of();
         if let Some(detail) = current.timed_out {
             self.take(Worker {
                 status: WorkerStatus::TimedOut,
@@ -450,10 +453,8 @@ pub(crate) struct Told {
     may_begin: bool,
     /// Another unit began although nothing new was to start.
     pub(super) new_unit: bool,
-    /// The types of events that the agent's output has told.
-    pub(super) by_output: BTreeSet<&'static str>,
-    /// Usage was told by telemetry, and not by the output.
-    pub(super) usage_by_telemetry: bool,
+    /// Who told what.
+    pub(super) tellers: Tellers,
     /// The agent exited with 0 although it had failed.
     pub(super) pretended: bool,
 }

@@ -6,10 +6,11 @@
 use std::ffi::OsString;
 
 use backstop_adapters::{Export, Heard, Telemetry, Translator};
-use backstop_core::event::{EventKind, Usage, UsageBasis};
+use backstop_core::event::EventKind;
 use backstop_core::policy::Policy;
 
 use super::Dispatcher;
+use super::tellers::Teller;
 use crate::capture;
 use crate::report::Remark;
 
@@ -50,35 +51,17 @@ impl Dispatcher {
             events.extend(translator.events(heard));
         });
         for event in events {
-            let is_usage = matches!(event, EventKind::Usage(_));
-            if self.told.by_output.contains(event.type_name()) {
-                if is_usage {
-                    self.note_that_output_goes_first();
-                }
-                continue;
+            if self.counts_beside_output(Teller::Telemetry, &event) {
+                self.journal.room().await;
+                self.reported(event);
+            } else if matches!(event, EventKind::Usage(_)) {
+                self.note_that_output_goes_first();
             }
-            self.journal.room().await;
-            self.told.usage_by_telemetry |= is_usage;
-            self.reported(event);
         }
         self.decide();
     }
 
-    /// The agent's output tells this. Usage that its telemetry has told of the iteration is taken
-    /// back: the output tells it again, from the beginning.
-    pub(super) fn told_by_output(&mut self, event: &EventKind) {
-        if self.telemetry.is_none() {
-            return;
-        }
-        self.told.by_output.insert(event.type_name());
-        if matches!(event, EventKind::Usage(_)) && std::mem::take(&mut self.told.usage_by_telemetry)
-        {
-            self.take(Usage { basis: Some(UsageBasis::Final), ..Usage::default() });
-            self.note_that_output_goes_first();
-        }
-    }
-
-    fn note_that_output_goes_first(&mut self) {
+    pub(super) fn note_that_output_goes_first(&mut self) {
         let Some(exporting) = &mut self.telemetry else { return };
         if !std::mem::replace(&mut exporting.noted, true) {
             let note = "the agent's output tells what it uses, so its telemetry is not counted";

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 mod guarded;
 mod reviewed;
 mod supervised;
+mod turns;
 
 #[path = "../support/mod.rs"]
 mod support;

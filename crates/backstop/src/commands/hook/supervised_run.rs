@@ -52,7 +52,8 @@ fn passed_on(hook: &Hook<'_>, run: &str, decided: &Decided) -> Answer {
     let verdict = decided.verdict().and_then(|name| name.parse::<Verdict>().ok());
     let listens = !matches!(hook.event, HookEvent::SubagentStop | HookEvent::StopFailure);
     if listens && verdict.is_some_and(ends_now) {
-        return halted(run, decided.reason(), decided.message()).into();
+        let is_held = verdict == Some(Verdict::Hold);
+        return halted(run, is_held, decided.reason(), decided.message()).into();
     }
     Answer::default()
 }

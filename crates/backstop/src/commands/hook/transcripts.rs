@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use backstop_adapters::hook::{HookEvent, Transcript, TranscriptReader};
 use backstop_adapters::{Price, Prices};
-use backstop_core::event::EventKind;
-use backstop_core::policy::Policy;
+use backstop_core::event::{EventKind, Usage};
+use backstop_core::policy::{OnUnknown, Policy, Rule};
 
 use super::Hook;
 use super::session::Notes;
@@ -25,10 +26,37 @@ pub fn news(hook: &Hook<'_>, policy: &Policy, notes: &mut Notes) -> Vec<EventKin
     let prices = prices(policy);
     for event in &mut events {
         if let EventKind::Usage(usage) = event {
+            notes.metered = true;
             usage.cost_usd = prices.cost(usage.model.as_deref(), usage);
         }
     }
     events
+}
+
+/// The same when the agent stops: its answer is written beside the call of the hook, so where it counts
+/// whether there are figures, they are waited for a little.
+pub fn awaited_news(hook: &Hook<'_>, policy: &Policy, notes: &mut Notes) -> Vec<EventKind> {
+    let mut events = news(hook, policy, notes);
+    for _ in 0..MOST_LOOKS {
+        if !owes_figures(hook, policy, notes) {
+            break;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        events.extend(news(hook, policy, notes));
+    }
+    events
+}
+
+/// Whether a limit wants figures of this turn that the transcript, which can be read, has not told.
+pub fn owes_figures(hook: &Hook<'_>, policy: &Policy, notes: &Notes) -> bool {
+    let wants = |rule: &Rule| rule.when.reads_a_meter() && rule.on_unknown != OnUnknown::Ignore;
+    let is_known = || notes.transcripts.contains_key(hook.input.transcript_path());
+    !notes.metered && policy.all_rules().any(wants) && is_known()
+}
+
+/// What a turn has used that came to nothing.
+pub fn nothing_used() -> EventKind {
+    Usage { cost_usd: Some(0.0), ..Usage::default() }.into()
 }
 
 /// What a resumed session has used before was used without us. It is read all the same, so that
@@ -102,6 +130,10 @@ fn prices(policy: &Policy) -> Prices {
     // The policy has been checked for the same.
     Prices::try_from(prices.collect::<std::collections::BTreeMap<_, _>>()).unwrap_or_default()
 }
+
+/// An agent waits for its hooks, and so does the next step of its user.
+const MOST_LOOKS: u32 = 6;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 const LONGEST_PATH: usize = 4096;
 /// One for the session and one for each sub-agent; a session with more has counted enough.

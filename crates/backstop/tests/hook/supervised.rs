@@ -50,7 +50,7 @@ fn what_a_supervised_agent_prints_replaces_what_its_hooks_told_and_nothing_count
         let runs = session.runs();
         let told = runs[0].1.iter().filter(|event| event["type"] == "action").count();
         assert_eq!(told, 1, "{prompt}: {printed}");
-        assert_eq!(tokens(&session), 1100, "{prompt}");
+        assert_eq!(session.tokens(), 1100, "{prompt}");
     }
 }
 
@@ -73,7 +73,7 @@ fn tokens_of_an_agent_that_answers_in_words_come_from_its_transcript() {
         agent(&session, program, &script.join("\n"));
         let printed = session.run(&["run", "--once", "--", &format!("./{program}"), "go"]);
         assert!(!printed.contains("ANSWERED"), "{printed}");
-        assert_eq!(tokens(&session), 2500, "{printed}");
+        assert_eq!(session.tokens(), 2500, "{printed}");
         let kinds = kinds_of_steps(&session);
         assert_eq!(kinds.iter().filter(|kind| *kind == "action").count(), 1, "{kinds:?}");
         assert!(!kinds.contains(&"person".to_owned()), "{kinds:?}");
@@ -129,7 +129,7 @@ fn what_a_stream_tells_is_told_by_no_hook_whatever_the_command_says() {
     assert!(!printed.contains("ANSWERED"), "{printed}");
     let kinds = kinds_of_steps(&session);
     assert_eq!(kinds.iter().filter(|kind| *kind == "action").count(), 2, "{kinds:?} {printed}");
-    assert_eq!(tokens(&session), 2000, "{printed}");
+    assert_eq!(session.tokens(), 2000, "{printed}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_call_that_a_hook_tells_before_the_stream_does_counts_once() {
     agent(&session, "codex", &script.join("\n"));
     let printed = session.run(&["run", "--once", "--", "./codex", "exec", "go"]);
     assert_eq!(kinds_of_steps(&session), ["action"], "{printed}");
-    assert_eq!(tokens(&session), 10, "{printed}");
+    assert_eq!(session.tokens(), 10, "{printed}");
 }
 
 #[test]
@@ -209,12 +209,6 @@ fn prints(record: Json) -> String {
 /// A line of a script that waits until the run knows this.
 fn heard(what: &str) -> String {
     format!("until $BACKSTOP show latest --events | grep -q '\"{what}\"'; do sleep 0.05; done")
-}
-
-fn tokens(session: &Session) -> u64 {
-    let state = session.run(&["show", "latest", "--json"]);
-    let state: Json = serde_json::from_str(&state).expect("JSON");
-    state["facts"]["tokens"].as_u64().expect("a number")
 }
 
 /// The kinds of all steps of the newest run.

@@ -107,6 +107,7 @@ impl Dispatcher {
                 Happening::Answered(answers) => self.take_all(answers),
                 Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Due => {
+                    self.tell_long_refused();
                     self.look_at_times(current);
                     if self.step(&mut current.ending).await? == Step::GiveUp {
                         let detail = format!(
@@ -135,7 +136,8 @@ impl Dispatcher {
         let timeout = self.times.iteration_timeout.map(|timeout| current.began + timeout);
         let open = current.timed_out.is_none() && current.ending == Ending::No;
         let own = open.then(|| [timeout, current.idle.deadline()]).into_iter().flatten();
-        own.chain([current.ending.deadline()]).flatten().min()
+        let refused = self.telemetry.as_ref().and_then(Exporting::gives_up_at);
+        own.chain([current.ending.deadline(), refused]).flatten().min()
     }
 
     /// The iteration's own time-outs.
@@ -313,6 +315,7 @@ impl Dispatcher {
         if summary.leaked {
             self.note(Note::Leaked, "a left-over process held the output open");
         }
+        self.tell_refused();
         self.tell_what_it_died_of();
         if let Some(detail) = current.timed_out {
             self.take(Worker {

@@ -4,6 +4,7 @@
 //! same is left out: nothing counts twice.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use backstop_adapters::{Export, Heard, Telemetry, Translator};
 use backstop_core::event::EventKind;
@@ -22,12 +23,20 @@ pub(crate) struct Exporting {
     translator: Translator,
     /// It was said that the output goes first.
     noted: bool,
+    /// Since when a request is refused that none has succeeded after, on the timers' clock.
+    refused_since: Option<Duration>,
 }
 
 impl Exporting {
     pub(crate) fn new(environment: Vec<(OsString, OsString)>, policy: &Policy) -> Self {
         let translator = Translator::new(policy);
-        Self { environment, telemetry: Telemetry::default(), translator, noted: false }
+        let telemetry = Telemetry::default();
+        Self { environment, telemetry, translator, noted: false, refused_since: None }
+    }
+
+    /// When a request that was refused is taken for the agent's failure.
+    pub(super) fn gives_up_at(&self) -> Option<Duration> {
+        self.refused_since.map(|since| since + PATIENCE)
     }
 
     /// What tells the command to export, and where to.
@@ -44,21 +53,51 @@ impl Exporting {
 impl Dispatcher {
     /// Takes in what the command exports.
     pub(super) async fn exported(&mut self, export: &Export) {
-        let Some(Exporting { telemetry, translator, .. }) = &mut self.telemetry else { return };
+        let now = self.timers.active();
+        let Some(exporting) = &mut self.telemetry else { return };
+        let Exporting { telemetry, translator, .. } = exporting;
         let moment = capture::moment(self.engine.zone());
         let mut events = Vec::new();
         telemetry.hear(export, &moment, &mut |heard: Heard<'_>| {
             events.extend(translator.events(heard));
         });
+        exporting.refused_since =
+            telemetry.is_refused().then(|| exporting.refused_since.unwrap_or(now));
         for event in events {
-            if self.counts_beside_output(Teller::Telemetry, &event) {
-                self.journal.room().await;
-                self.reported(event);
-            } else if matches!(event, EventKind::Usage(_)) {
-                self.note_that_output_goes_first();
-            }
+            self.journal.room().await;
+            self.told_by_telemetry(event);
         }
         self.decide();
+    }
+
+    /// A request was refused for good, and the agent has had the time to get through after all.
+    pub(super) fn tell_long_refused(&mut self) {
+        let gives_up_at = self.telemetry.as_ref().and_then(Exporting::gives_up_at);
+        if gives_up_at.is_some_and(|at| self.timers.active() >= at) {
+            self.tell_refused();
+        }
+    }
+
+    /// The same when the iteration is over: it won't get through any more.
+    pub(super) fn tell_refused(&mut self) {
+        let Some(Exporting { telemetry, translator, refused_since, .. }) = &mut self.telemetry
+        else {
+            return;
+        };
+        *refused_since = None;
+        let mut events = Vec::new();
+        telemetry.tell_refused(&mut |heard: Heard<'_>| events.extend(translator.events(heard)));
+        for event in events {
+            self.told_by_telemetry(event);
+        }
+    }
+
+    fn told_by_telemetry(&mut self, event: EventKind) {
+        if self.counts_beside_output(Teller::Telemetry, &event) {
+            self.reported(event);
+        } else if matches!(event, EventKind::Usage(_)) {
+            self.note_that_output_goes_first();
+        }
     }
 
     pub(super) fn note_that_output_goes_first(&mut self) {
@@ -69,3 +108,6 @@ impl Dispatcher {
         }
     }
 }
+
+/// A few exports, and what it takes to replace a key.
+const PATIENCE: Duration = Duration::from_secs(10);

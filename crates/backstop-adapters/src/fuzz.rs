@@ -123,10 +123,11 @@ pub fn telemetry(data: &[u8]) {
     let (mut telemetry, mut translator) = (Telemetry::default(), Translator::default());
     let mut events = Vec::new();
     // The second time it is one that an exporter has sent again.
+    let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
     for _ in 0..2 {
-        let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
         telemetry.hear(&export, &moment(), &mut hear);
     }
+    telemetry.tell_refused(&mut hear);
     keep_and_decide(events);
 }
 

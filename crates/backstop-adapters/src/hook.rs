@@ -174,6 +174,11 @@ impl HookInput {
         self.text("agent_transcript_path")
     }
 
+    /// The sub-agent that calls; empty for the agent itself.
+    pub fn agent_id(&self) -> &str {
+        self.text("agent_id")
+    }
+
     /// How a session starts: `startup`, `resume` and the like.
     pub fn source(&self) -> &str {
         self.text("source")

@@ -92,12 +92,23 @@ impl Telemetry {
                 self.span(span, resource);
             }
         }
-        if let Some(fault) = self.claude.refused() {
-            listener.hear(Heard::Fault(fault));
-        }
         // All of an export at once: a session's tokens and their cost are different metrics.
         for usage in self.claude.settle().into_iter().chain(self.gen_ai.settle()) {
             listener.hear(Heard::Event(usage.into()));
+        }
+    }
+
+    /// Whether a request has failed in a way that no further attempt will mend, and none has succeeded
+    /// since. Nobody will say more about it, unless the agent gets through after all: a key that is too
+    /// old is replaced once, which takes longer than the time between two exports.
+    pub fn is_refused(&self) -> bool {
+        self.claude.is_refused()
+    }
+
+    /// Tells what was refused, if anything was: there is no more time to wait for a success.
+    pub fn tell_refused(&mut self, listener: &mut dyn Listener) {
+        if let Some(fault) = self.claude.refused() {
+            listener.hear(Heard::Fault(fault));
         }
     }
 

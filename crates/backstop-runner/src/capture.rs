@@ -143,6 +143,8 @@ pub enum Captured {
     OversizedDirective,
     /// Whose output it is, told whenever that changes.
     Recognised(Agent),
+    /// Who has printed a record of its own, told whenever that changes.
+    Printed(Agent),
     /// What the agent's output means.
     Event(Box<EventKind>),
     /// The log can't be written; output flows on. Said once until it works again.

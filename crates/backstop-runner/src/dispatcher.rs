@@ -55,6 +55,7 @@ mod requests;
 mod reviewing;
 pub(crate) mod settings;
 mod telemetry;
+mod tellers;
 mod telling;
 mod testing;
 

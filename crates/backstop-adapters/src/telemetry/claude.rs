@@ -67,8 +67,11 @@ impl Claude {
         self.attempt = Some((status, message.to_owned()));
     }
 
-    /// What was refused for good, unless the agent got through after all: a key that is too old is
-    /// replaced once.
+    pub fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// What was refused for good, unless the agent got through after all.
     pub fn refused(&mut self) -> Option<Fault> {
         let refused = self.refused.take()?;
         self.attempt = None;

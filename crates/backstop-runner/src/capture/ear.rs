@@ -199,6 +199,11 @@ impl Ear {
         self.adapter.agent()
     }
 
+    /// The latest agent that has printed a record.
+    pub fn recorded(&self) -> Option<Agent> {
+        self.recorded
+    }
+
     /// Whether how the command exits tells more than what it said: agents have a last word, and who
     /// said something on its standard error may have said why it fails.
     pub fn needs_exit(&self) -> bool {

@@ -293,7 +293,7 @@ impl Worker {
                 let (listener, display) = (&mut self.listener, &mut self.display);
                 match &mut self.ear {
                     Some(ear) if source == 0 => {
-                        let before = ear.agent();
+                        let (before, recorded) = (ear.agent(), ear.recorded());
                         let mut rest = fresh;
                         while !rest.is_empty() {
                             let piece =
@@ -311,6 +311,9 @@ impl Worker {
                         }
                         if let Some(agent) = ear.agent().filter(|_| ear.agent() != before) {
                             listener.say(Captured::Recognised(agent));
+                        }
+                        if let Some(agent) = ear.recorded().filter(|by| Some(*by) != recorded) {
+                            listener.say(Captured::Printed(agent));
                         }
                     }
                     Some(ear) => {

@@ -16,6 +16,7 @@ use backstop_core::verdict::Verdict;
 
 use super::ending::{Ending, Step};
 use super::idle::Idle;
+use super::tellers::Tellers;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
 use crate::capture::{Captured, Summary, is_directive};
 use crate::drift::WorkBefore;
@@ -106,6 +107,7 @@ impl Dispatcher {
                 Happening::Answered(answers) => self.take_all(answers),
                 Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Due => {
+                    self.tell_long_refused();
                     self.look_at_times(current);
                     if self.step(&mut current.ending).await? == Step::GiveUp {
                         let detail = format!(
@@ -134,7 +136,8 @@ impl Dispatcher {
         let timeout = self.times.iteration_timeout.map(|timeout| current.began + timeout);
         let open = current.timed_out.is_none() && current.ending == Ending::No;
         let own = open.then(|| [timeout, current.idle.deadline()]).into_iter().flatten();
-        own.chain([current.ending.deadline()]).flatten().min()
+        let refused = self.telemetry.as_ref().and_then(Exporting::gives_up_at);
+        own.chain([current.ending.deadline(), refused]).flatten().min()
     }
 
     /// The iteration's own time-outs.
@@ -228,6 +231,7 @@ impl Dispatcher {
                 self.note(Note::LeftOut, format!("output is not kept from here on: {error}"));
             }
             Captured::Recognised(agent) => self.times.suit(self.engine.policy(), agent),
+            Captured::Printed(agent) => self.told.tellers.printed(agent),
             Captured::Event(event) => {
                 self.told_by_output(&event);
                 self.reported(*event);
@@ -312,6 +316,8 @@ impl Dispatcher {
         if summary.leaked {
             self.note(Note::Leaked, "a left-over process held the output open");
         }
+        self.tell_refused();
+        self.tell_what_it_died_of();
         if let Some(detail) = current.timed_out {
             self.take(Worker {
                 status: WorkerStatus::TimedOut,
@@ -451,10 +457,8 @@ pub(crate) struct Told {
     may_begin: bool,
     /// Another unit began although nothing new was to start.
     pub(super) new_unit: bool,
-    /// The types of events that the agent's output has told.
-    pub(super) by_output: BTreeSet<&'static str>,
-    /// Usage was told by telemetry, and not by the output.
-    pub(super) usage_by_telemetry: bool,
+    /// Who told what.
+    pub(super) tellers: Tellers,
     /// The agent exited with 0 although it had failed.
     pub(super) pretended: bool,
 }

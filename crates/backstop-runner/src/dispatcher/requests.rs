@@ -50,6 +50,11 @@ impl Dispatcher {
                 Ok(()) => return Some(reply),
                 Err(refused) => refused,
             },
+            What::Hooked(event) => {
+                self.hooked(event.kind);
+                self.decide();
+                return Some(reply);
+            }
             What::Telemetry(export) => {
                 self.exported(&export).await;
                 return Some(reply);

@@ -4,12 +4,14 @@
 //! same is left out: nothing counts twice.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use backstop_adapters::{Export, Heard, Telemetry, Translator};
-use backstop_core::event::{EventKind, Usage, UsageBasis};
+use backstop_core::event::EventKind;
 use backstop_core::policy::Policy;
 
 use super::Dispatcher;
+use super::tellers::Teller;
 use crate::capture;
 use crate::report::Remark;
 
@@ -21,12 +23,20 @@ pub(crate) struct Exporting {
     translator: Translator,
     /// It was said that the output goes first.
     noted: bool,
+    /// Since when a request is refused that none has succeeded after, on the timers' clock.
+    refused_since: Option<Duration>,
 }
 
 impl Exporting {
     pub(crate) fn new(environment: Vec<(OsString, OsString)>, policy: &Policy) -> Self {
         let translator = Translator::new(policy);
-        Self { environment, telemetry: Telemetry::default(), translator, noted: false }
+        let telemetry = Telemetry::default();
+        Self { environment, telemetry, translator, noted: false, refused_since: None }
+    }
+
+    /// When a request that was refused is taken for the agent's failure.
+    pub(super) fn gives_up_at(&self) -> Option<Duration> {
+        self.refused_since.map(|since| since + PATIENCE)
     }
 
     /// What tells the command to export, and where to.
@@ -43,42 +53,54 @@ impl Exporting {
 impl Dispatcher {
     /// Takes in what the command exports.
     pub(super) async fn exported(&mut self, export: &Export) {
-        let Some(Exporting { telemetry, translator, .. }) = &mut self.telemetry else { return };
+        let now = self.timers.active();
+        let Some(exporting) = &mut self.telemetry else { return };
+        let Exporting { telemetry, translator, .. } = exporting;
         let moment = capture::moment(self.engine.zone());
         let mut events = Vec::new();
         telemetry.hear(export, &moment, &mut |heard: Heard<'_>| {
             events.extend(translator.events(heard));
         });
+        exporting.refused_since =
+            telemetry.is_refused().then(|| exporting.refused_since.unwrap_or(now));
         for event in events {
-            let is_usage = matches!(event, EventKind::Usage(_));
-            if self.told.by_output.contains(event.type_name()) {
-                if is_usage {
-                    self.note_that_output_goes_first();
-                }
-                continue;
-            }
             self.journal.room().await;
-            self.told.usage_by_telemetry |= is_usage;
-            self.reported(event);
+            self.told_by_telemetry(event);
         }
         self.decide();
     }
 
-    /// The agent's output tells this. Usage that its telemetry has told of the iteration is taken
-    /// back: the output tells it again, from the beginning.
-    pub(super) fn told_by_output(&mut self, event: &EventKind) {
-        if self.telemetry.is_none() {
-            return;
+    /// A request was refused for good, and the agent has had the time to get through after all.
+    pub(super) fn tell_long_refused(&mut self) {
+        let gives_up_at = self.telemetry.as_ref().and_then(Exporting::gives_up_at);
+        if gives_up_at.is_some_and(|at| self.timers.active() >= at) {
+            self.tell_refused();
         }
-        self.told.by_output.insert(event.type_name());
-        if matches!(event, EventKind::Usage(_)) && std::mem::take(&mut self.told.usage_by_telemetry)
-        {
-            self.take(Usage { basis: Some(UsageBasis::Final), ..Usage::default() });
+    }
+
+    /// The same when the iteration is over: it won't get through any more.
+    pub(super) fn tell_refused(&mut self) {
+        let Some(Exporting { telemetry, translator, refused_since, .. }) = &mut self.telemetry
+        else {
+            return;
+        };
+        *refused_since = None;
+        let mut events = Vec::new();
+        telemetry.tell_refused(&mut |heard: Heard<'_>| events.extend(translator.events(heard)));
+        for event in events {
+            self.told_by_telemetry(event);
+        }
+    }
+
+    fn told_by_telemetry(&mut self, event: EventKind) {
+        if self.counts_beside_output(Teller::Telemetry, &event) {
+            self.reported(event);
+        } else if matches!(event, EventKind::Usage(_)) {
             self.note_that_output_goes_first();
         }
     }
 
-    fn note_that_output_goes_first(&mut self) {
+    pub(super) fn note_that_output_goes_first(&mut self) {
         let Some(exporting) = &mut self.telemetry else { return };
         if !std::mem::replace(&mut exporting.noted, true) {
             let note = "the agent's output tells what it uses, so its telemetry is not counted";
@@ -86,3 +108,6 @@ impl Dispatcher {
         }
     }
 }
+
+/// A few exports, and what it takes to replace a key.
+const PATIENCE: Duration = Duration::from_secs(10);

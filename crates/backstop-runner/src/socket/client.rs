@@ -101,6 +101,15 @@ impl Client {
         self.ask(&line)
     }
 
+    /// The same for what a hook of the agent tells.
+    pub fn hooked(&mut self, event: &Event) -> Result<Answer, ClientError> {
+        let line = match self.door {
+            Door::Report => json!({ "hooked": event }).to_string(),
+            Door::Operate => hooked_order(event),
+        };
+        self.ask(&line)
+    }
+
     /// Asks for the decision as it is.
     pub fn decision(&mut self) -> Result<Answer, ClientError> {
         self.ask(r#"{"ask":"decision"}"#)
@@ -162,6 +171,11 @@ impl Iterator for Watching {
 /// An event as an operator's order, for the socket and for the inbox.
 pub(super) fn event_order(event: &Event) -> String {
     json!({ "do": "event", "event": event }).to_string()
+}
+
+/// The same for what a hook of the agent tells.
+pub(super) fn hooked_order(event: &Event) -> String {
+    json!({ "do": "event", "hooked": event }).to_string()
 }
 
 pub(super) fn order_line(order: &Order) -> String {

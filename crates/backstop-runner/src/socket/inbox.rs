@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::answer::Answer;
-use super::client::{event_order, order_line};
+use super::client::{event_order, hooked_order, order_line};
 use super::connection::ask;
 use super::protocol::{Order, Source, What, error_line, read_operation};
 use super::server::Settings;
@@ -58,6 +58,16 @@ pub async fn event(
     patience: Duration,
 ) -> Result<Answer, InboxError> {
     post(store, run, &event_order(event), patience).await
+}
+
+/// The same for what a hook of the agent tells.
+pub async fn hooked(
+    store: &dyn Store,
+    run: RunId,
+    event: &Event,
+    patience: Duration,
+) -> Result<Answer, InboxError> {
+    post(store, run, &hooked_order(event), patience).await
 }
 
 /// Leaves several events for a run's supervisor and waits until the last one is decided about.

@@ -32,6 +32,9 @@ pub struct Request {
 pub enum What {
     /// Take in an event and answer with the decision.
     Event(Box<Event>),
+    /// Take in what a hook of the agent tells, as far as nobody else does, and answer with the
+    /// decision.
+    Hooked(Box<Event>),
     /// Take in what the child exports as telemetry.
     Telemetry(Box<Export>),
     /// Answer with the decision as it is.
@@ -197,7 +200,8 @@ pub fn may_emit(kind: &EventKind) -> Result<(), Refusal> {
     Err(Refusal::forbidden(format!("`{name}` events are written by backstop itself{instead}")))
 }
 
-/// Reads a line of `report.sock`: an event, or `{"ask":"decision"}`.
+/// Reads a line of `report.sock`: an event, `{"hooked":…}` around the event of a hook, or
+/// `{"ask":"decision"}`.
 pub fn read_report(line: &[u8]) -> Result<What, Refusal> {
     if let Ok(question) = serde_json::from_slice::<Question>(line) {
         return match question.ask.as_str() {
@@ -206,6 +210,9 @@ pub fn read_report(line: &[u8]) -> Result<What, Refusal> {
                 "can't answer `{other}`; `{{\"ask\":\"decision\"}}` can be asked"
             ))),
         };
+    }
+    if let Ok(Hooked { hooked }) = serde_json::from_slice(line) {
+        return event(hooked.to_string().as_bytes()).map(|event| What::Hooked(Box::new(event)));
     }
     event(line).map(|event| What::Event(Box::new(event)))
 }
@@ -216,8 +223,9 @@ pub fn read_operation(line: &[u8]) -> Result<What, Refusal> {
         .map_err(|error| Refusal::unclear(format!("this is not JSON: {error}")))?;
     let name = value.get("do").and_then(Json::as_str).unwrap_or_default().to_owned();
     if name == "event" {
-        let inner = value.get("event").unwrap_or(&Json::Null);
-        return event(inner.to_string().as_bytes()).map(|event| What::Event(Box::new(event)));
+        let inner = value.get("event").or_else(|| value.get("hooked")).unwrap_or(&Json::Null);
+        let what = if value.get("hooked").is_some() { What::Hooked } else { What::Event };
+        return event(inner.to_string().as_bytes()).map(|event| what(Box::new(event)));
     }
     if !ORDERS.contains(&name.as_str()) {
         let hint = match nearest(&name, ORDERS.iter().copied()) {
@@ -248,6 +256,12 @@ fn event(json: &[u8]) -> Result<Event, Refusal> {
 #[serde(deny_unknown_fields)]
 struct Question {
     ask: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hooked {
+    hooked: Json,
 }
 
 /// What the supervised side may send.
@@ -334,6 +348,14 @@ mod tests {
         assert!(!read_report(negative).unwrap_err().forbidden);
         let order = br#"{"do":"stop"}"#;
         assert!(read_report(order).is_err());
+        let hooked = br#"{"hooked":{"type":"usage","input_tokens":5}}"#;
+        assert!(matches!(read_report(hooked), Ok(What::Hooked(_))));
+        for hooked in [
+            &br#"{"hooked":{"type":"usage","input_tokens":5,"basis":"final"}}"#[..],
+            br#"{"hooked":{"type":"halted"}}"#,
+        ] {
+            assert!(read_report(hooked).unwrap_err().forbidden, "{hooked:?}");
+        }
     }
 
     #[test]
@@ -368,6 +390,8 @@ mod tests {
     fn an_operator_reports_the_same_events_as_a_child() {
         let line = br#"{"do":"event","event":{"type":"drift","score":0.5}}"#;
         assert!(matches!(read_operation(line), Ok(What::Event(_))));
+        let line = br#"{"do":"event","hooked":{"type":"drift","score":0.5}}"#;
+        assert!(matches!(read_operation(line), Ok(What::Hooked(_))));
         let line = br#"{"do":"event","event":{"type":"halted"}}"#;
         assert!(read_operation(line).unwrap_err().forbidden);
     }

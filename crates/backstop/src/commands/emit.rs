@@ -178,6 +178,22 @@ impl Way {
         }
     }
 
+    /// Reports what a hook of the agent tells: a supervisor counts it as far as nobody else tells it.
+    pub(super) fn hooked(
+        &mut self,
+        event: &Event,
+        terminal: &mut Terminal,
+    ) -> Result<Answer, Error> {
+        match self {
+            Self::Socket(client) => client.hooked(event).map_err(from_client),
+            Self::Inbox(opened, run) => {
+                let posted = inbox::hooked(&*opened.store, run.id, event, inbox::PATIENCE);
+                opened.wait(posted).map_err(from_inbox)
+            }
+            Self::Store(..) | Self::Server(_) => self.emit(event, terminal),
+        }
+    }
+
     pub(super) fn emit(&mut self, event: &Event, terminal: &mut Terminal) -> Result<Answer, Error> {
         match self {
             Self::Socket(client) => client.event(event).map_err(from_client),

@@ -127,11 +127,12 @@ fn read() -> Result<Vec<u8>, Failure> {
 }
 
 /// What to answer in a run that has ended, or that a person has to let go.
-fn halted(run: &str, reason: Option<&str>, message: &str) -> Act {
+fn halted(run: &str, is_held: bool, reason: Option<&str>, message: &str) -> Act {
+    let what = if is_held { "holds" } else { "stopped" };
     let code = reason.map(|code| format!(" ({code})")).unwrap_or_default();
     let message = message.trim_end_matches('.');
     Act::Halt(format!(
-        "backstop stopped run {run}: {message}{code}. `backstop show {run}` tells more, \
+        "backstop {what} run {run}: {message}{code}. `backstop show {run}` tells more, \
          and how it can go on."
     ))
 }

@@ -17,7 +17,9 @@ use tempfile::TempDir;
 
 mod guarded;
 mod reviewed;
+mod sub_agents;
 mod supervised;
+mod turns;
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -113,6 +115,13 @@ impl Session {
 
     fn transcript(&self) -> PathBuf {
         self.folder.path().join("transcript.jsonl")
+    }
+
+    /// The tokens that the newest run has used.
+    fn tokens(&self) -> u64 {
+        let state = self.run(&["show", "latest", "--json"]);
+        let state: Json = serde_json::from_str(&state).unwrap();
+        state["facts"]["tokens"].as_u64().unwrap()
     }
 
     /// Codex refuses an answer with a key too many.

@@ -31,6 +31,30 @@ fn the_meter_is_not_silent_and_a_resumption_counts_on() {
 }
 
 #[test]
+fn a_refusal_that_the_agent_gets_past_is_no_failure() {
+    let test = Loop::new();
+    let flags = ["--max-iterations", "1", "--telemetry"];
+    test.run(run_of(&flags, &["export", "--refused", "--cost", "0.4"])).exits(125);
+    assert_eq!(test.events("error").len(), 0);
+    assert_eq!(test.state()["facts"]["cost_usd"], json!(0.4));
+}
+
+#[test]
+fn a_refusal_that_the_agent_ends_or_stays_with_is_its_failure() {
+    for stay in [None, Some("--stay")] {
+        let test = Loop::new();
+        let flags = ["--max-iterations", "3", "--telemetry"];
+        let words = ["export", "--refused"].into_iter().chain(stay).collect::<Vec<_>>();
+        test.run(run_of(&flags, &words));
+        let errors = test.events("error");
+        assert_eq!(errors.len(), 1, "{stay:?}: {errors:?}");
+        assert_eq!(errors[0]["category"], "critical", "{stay:?}: {errors:?}");
+        assert_eq!(test.state()["facts"]["iterations"], 1, "{stay:?}");
+        test.leaves_nothing();
+    }
+}
+
+#[test]
 fn without_the_secret_nothing_is_counted() {
     let test = Loop::new();
     let flags = ["--once", "--telemetry"];

@@ -144,13 +144,12 @@ impl OwnRun<'_> {
 
     /// What is left to check of a turn that was broken off; what is there then is none of the next
     /// one's doing.
-    fn turn_guards(&self, run: &Run, notes: &Notes) -> Result<Checked, Failure> {
-        let policy = self.policy(run)?;
-        let world = World::new(&self.opened, run, &policy);
+    fn turn_guards(&self, run: &Run, policy: &Policy, notes: &Notes) -> Result<Checked, Failure> {
+        let world = World::new(&self.opened, run, policy);
         let Some(guards) = world.guards() else { return Ok(Checked::default()) };
-        let checked = match notes.turn_since {
-            Some(_) => self.opened.wait(guards.check(notes.iteration)),
-            None => Checked::default(),
+        let checked = match notes.is_working() {
+            true => self.opened.wait(guards.check(notes.iteration)),
+            false => Checked::default(),
         };
         self.opened.wait(guards.begin_turn()).map_err(Failure::Unguarded)?;
         Ok(checked)
@@ -181,11 +180,13 @@ impl OwnRun<'_> {
         if is_blocked(run.status) {
             return Ok(stored_halt(run).into());
         }
+        let policy = self.policy(run)?;
         let mut session = self.lock()?;
-        let checked = self.turn_guards(run, &session.notes)?;
-        // A turn that a person broke off has no end of its own, and did not fail.
+        let checked = self.turn_guards(run, &policy, &session.notes)?;
         let mut events = checked.events.clone();
-        events.extend(self.turn_ended(&mut session.notes, 0));
+        events.extend(transcripts::news(self.hook, &policy, &mut session.notes));
+        // A turn that a person broke off has no end of its own, and did not fail.
+        events.extend(self.turn_cut_off(&policy, &mut session.notes, 0));
         events.extend(self.hook.input.events(self.hook.agent, &self.hook.moment()));
         events.extend(turn_started(&mut session.notes));
         (session.notes.sent_back, session.notes.acted) = (0, false);
@@ -230,7 +231,7 @@ impl OwnRun<'_> {
             false => Checked::default(),
         };
         let mut session = self.lock()?;
-        let mut events = Vec::new();
+        let mut events = self.overdue(&policy, &mut session.notes);
         if is_call || event == HookEvent::StopFailure {
             events.extend(turn_started(&mut session.notes));
             session.notes.acted |= is_call;
@@ -239,7 +240,7 @@ impl OwnRun<'_> {
         events.extend(transcripts::news(hook, &policy, &mut session.notes));
         events.extend(checked.events.iter().cloned());
         if event == HookEvent::StopFailure {
-            events.extend(self.turn_ended(&mut session.notes, 1));
+            events.extend(self.turn_cut_off(&policy, &mut session.notes, 1));
         }
         if events.is_empty() {
             return Ok(Answer::default());
@@ -257,11 +258,11 @@ impl OwnRun<'_> {
         let mut session = self.lock()?;
         let mut events = transcripts::news(self.hook, &policy, &mut session.notes);
         // A turn that the end of the session breaks off has no stop of its own.
-        if session.notes.turn_since.is_some() && !run.status.is_halted() {
+        if session.notes.is_working() && !run.status.is_halted() {
             let world = World::new(&self.opened, run, &policy);
             events.extend(world.check_guards(session.notes.iteration).events);
         }
-        events.extend(self.turn_ended(&mut session.notes, 0));
+        events.extend(self.turn_cut_off(&policy, &mut session.notes, 0));
         if !events.is_empty() {
             self.take_in(run, events, Proof::default())?;
         }
@@ -295,15 +296,35 @@ impl OwnRun<'_> {
     }
 
     /// The turn that is under way is over.
-    pub fn turn_ended(&self, notes: &mut Notes, exit_code: i32) -> Vec<EventKind> {
-        let Some(since) = notes.turn_since.take() else { return Vec::new() };
+    pub fn turn_ended(&self, notes: &mut Notes, exit_code: i32) -> Option<EventKind> {
+        let since = notes.turn_since.take()?;
+        let until = notes.stopped_at.take().unwrap_or_else(wall_time);
         let ended = IterationFinished {
             iteration: Some(notes.iteration),
             exit_code: Some(exit_code),
-            duration_ms: millis(wall_time().since(since)),
+            duration_ms: millis(until.since(since)),
             ..IterationFinished::default()
         };
-        vec![ended.into()]
+        Some(ended.into())
+    }
+
+    /// The agent has stopped, and it was left open what its turn has used: what the transcript tells by
+    /// now is all.
+    pub fn overdue(&self, policy: &Policy, notes: &mut Notes) -> Vec<EventKind> {
+        if notes.stopped_at.is_none() {
+            return Vec::new();
+        }
+        let mut events = transcripts::news(self.hook, policy, notes);
+        events.extend(self.turn_ended(notes, 0));
+        events
+    }
+
+    /// The turn that is under way is over, and the agent did not end it: it died, or a person broke it
+    /// off. Then a transcript without figures says that there is nothing to count.
+    fn turn_cut_off(&self, policy: &Policy, notes: &mut Notes, exit_code: i32) -> Vec<EventKind> {
+        let is_unused = notes.is_working() && transcripts::owes_figures(self.hook, policy, notes);
+        let unused = is_unused.then(transcripts::nothing_used);
+        unused.into_iter().chain(self.turn_ended(notes, exit_code)).collect()
     }
 }
 
@@ -313,6 +334,7 @@ pub fn turn_started(notes: &mut Notes) -> Option<EventKind> {
         return None;
     }
     notes.turn_since = Some(wall_time());
+    notes.metered = false;
     notes.iteration += 1;
     Some(IterationStarted { iteration: Some(notes.iteration) }.into())
 }
@@ -358,14 +380,16 @@ pub fn halt_of(run: &Run, outcome: &Outcome) -> Act {
     if outcome.state.run_status == RunStatus::Completed {
         return Act::Halt(format!("backstop: run {} is complete: {message}", run.id));
     }
-    halted(run.id.as_str(), code, message)
+    let is_held = outcome.state.run_status == RunStatus::Held;
+    halted(run.id.as_str(), is_held, code, message)
 }
 
 /// Why a run had ended before.
 pub fn stored_halt(run: &Run) -> Act {
     let field = |path: &str| run.state.pointer(path).and_then(serde_json::Value::as_str);
     let message = field("/stop_reason/message").unwrap_or("it has ended");
-    halted(run.id.as_str(), field("/stop_reason/code"), message)
+    let is_held = run.status == RunStatus::Held;
+    halted(run.id.as_str(), is_held, field("/stop_reason/code"), message)
 }
 
 /// Whether an agent may do nothing more for a run.

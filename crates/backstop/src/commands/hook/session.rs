@@ -24,12 +24,23 @@ pub struct Notes {
     pub iteration: u64,
     /// When the turn began that is under way.
     pub turn_since: Option<Timestamp>,
+    /// When the agent stopped, while it is still open what its turn has used.
+    pub stopped_at: Option<Timestamp>,
+    /// A transcript has told what this turn used.
+    pub metered: bool,
     /// How often in a row the agent wanted to stop and was sent back.
     pub sent_back: u64,
     /// The agent did something since it was sent back.
     pub acted: bool,
     pub model: String,
     pub transcripts: BTreeMap<String, Transcript>,
+}
+
+impl Notes {
+    /// Whether a turn is under way in which the agent has not stopped.
+    pub fn is_working(&self) -> bool {
+        self.turn_since.is_some() && self.stopped_at.is_none()
+    }
 }
 
 /// The notes of a session, held so that no other hook changes them.

@@ -32,6 +32,7 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
     let mut verification = None;
     let mut reviewed = Reviewed::default();
     let mut checked = Checked::default();
+    let mut is_claimed = false;
     if !is_over {
         let world = World::new(&own.opened, run, &policy);
         let Notes { iteration, acted, .. } = own.place.peek();
@@ -42,7 +43,8 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
         seen.extend(world.look());
         let settings = &policy.settings;
         let is_judged = settings.verify.is_some() || settings.review.is_some();
-        let claims = is_judged && claims_completion(loaded, &seen);
+        is_claimed = claims_completion(loaded, &seen);
+        let claims = is_judged && is_claimed;
         if claims {
             verification = world.verify(iteration);
         }
@@ -54,13 +56,22 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
         }
     }
     let mut session = own.lock()?;
-    let mut events: Vec<EventKind> = turn_started(&mut session.notes).into_iter().collect();
+    let mut events = own.overdue(&policy, &mut session.notes);
+    events.extend(turn_started(&mut session.notes));
     events.extend(hook.input.events(hook.agent, &hook.moment()));
-    events.extend(transcripts::news(hook, &policy, &mut session.notes));
+    events.extend(transcripts::awaited_news(hook, &policy, &mut session.notes));
     events.extend(seen.iter().cloned());
     events.extend(verification.clone().map(EventKind::from));
     events.extend(reviewed.events());
-    events.extend(own.turn_ended(&mut session.notes, 0));
+    match transcripts::owes_figures(hook, &policy, &session.notes) {
+        // The answer is on its way to the transcript: whether there are figures is asked again at the
+        // next step.
+        true if !is_claimed => session.notes.stopped_at = Some(wall_time()),
+        is_open => {
+            events.extend(is_open.then(transcripts::nothing_used));
+            events.extend(own.turn_ended(&mut session.notes, 0));
+        }
+    }
     let proof = Proof {
         verification: verification.as_ref().map(|verification| verification.outcome),
         review: reviewed.review.as_ref().map(|review| review.outcome),
@@ -86,7 +97,8 @@ fn reviews_every_turn(policy: &Policy) -> bool {
 fn claims_completion(loaded: Loaded, seen: &[EventKind]) -> bool {
     let (mut engine, now) = (loaded.engine, wall_time());
     let ended = IterationFinished { exit_code: Some(0), ..IterationFinished::default() };
-    for event in seen.iter().cloned().chain([ended.into()]) {
+    // The turn's figures are read later, and a meter is not silent for that.
+    for event in seen.iter().cloned().chain([transcripts::nothing_used(), ended.into()]) {
         engine.handle_event(&Event { at: Some(now), ..Event::new(event) }, now);
     }
     let moment = engine.moment(now);

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use backstop_adapters::AgentOptions;
 use backstop_adapters::hook::{Act, Answer, HookEvent};
-use backstop_core::event::{Event, EventKind, UsageBasis};
+use backstop_core::event::{Event, EventKind};
 use backstop_core::policy::Policy;
 use backstop_core::verdict::Verdict;
 use backstop_runner::socket::Answer as Decided;
@@ -36,16 +35,11 @@ pub fn judge(hook: &Hook<'_>, run: &str, terminal: &mut Terminal) -> Result<Answ
     {
         return Ok(Act::Deny(why).into());
     }
-    // Where each step is printed the supervisor has heard of it already, and a second report would
-    // count everything twice.
-    let is_heard = known
-        .as_ref()
-        .is_some_and(|known| AgentOptions::of_command(&known.run.command).streams_json);
-    let events = if is_heard { Vec::new() } else { events(hook, known.as_ref())? };
     let mut way = Way::open(None, &hook.arguments.store)?;
     let mut decided = None;
-    for event in events {
-        decided = Some(way.emit(&Event::new(event), terminal)?);
+    // What the agent prints or exports too is left out by the supervisor, who alone knows.
+    for event in events(hook, known.as_ref())? {
+        decided = Some(way.hooked(&Event::new(event), terminal)?);
     }
     let decided = match decided {
         Some(decided) => Some(decided),
@@ -58,7 +52,8 @@ fn passed_on(hook: &Hook<'_>, run: &str, decided: &Decided) -> Answer {
     let verdict = decided.verdict().and_then(|name| name.parse::<Verdict>().ok());
     let listens = !matches!(hook.event, HookEvent::SubagentStop | HookEvent::StopFailure);
     if listens && verdict.is_some_and(ends_now) {
-        return halted(run, decided.reason(), decided.message()).into();
+        let is_held = verdict == Some(Verdict::Hold);
+        return halted(run, is_held, decided.reason(), decided.message()).into();
     }
     Answer::default()
 }
@@ -81,20 +76,22 @@ impl Known {
 
 /// What the supervised side may report of this hook.
 fn events(hook: &Hook<'_>, known: Option<&Known>) -> Result<Vec<EventKind>, Failure> {
-    let mut events = hook.input.events(hook.agent, &hook.moment());
+    let mut events = match hook.event {
+        // The prompt is the supervisor's own, and no person's word.
+        HookEvent::UserPromptSubmit => Vec::new(),
+        _ => hook.input.events(hook.agent, &hook.moment()),
+    };
     // Without a store there is nowhere to remember how far the transcript was read, and what is
     // told once must not be told again.
     if let Some(known) = known {
         let place = Place::new(&known.opened.home, hook.agent, hook.input.session());
         let mut session = Session::lock(&place).map_err(Error::from)?;
+        let goes_on = matches!(hook.input.source(), "resume" | "fork");
+        if goes_on && session.notes.transcripts.is_empty() {
+            transcripts::skip(hook, &mut session.notes);
+        }
         events.extend(transcripts::news(hook, &known.policy, &mut session.notes));
         session.save().map_err(Error::from)?;
-    }
-    for event in &mut events {
-        // What the agent prints at its end is the last word.
-        if let EventKind::Usage(usage) = event {
-            usage.basis = Some(UsageBasis::Live);
-        }
     }
     Ok(events)
 }

@@ -15,6 +15,9 @@ pub enum Command {
         /// What a request cost, in dollars; may be repeated.
         #[arg(long)]
         cost: Vec<f64>,
+        /// Another request is refused before those.
+        #[arg(long)]
+        refused: bool,
         /// Uses this in the place of the run's secret.
         #[arg(long)]
         secret: Option<String>,
@@ -26,15 +29,17 @@ pub enum Command {
 
 impl Command {
     pub fn run(self) -> io::Result<ExitCode> {
-        let Self::Export { cost, secret, stay } = self;
+        let Self::Export { cost, refused, secret, stay } = self;
         let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT")?;
         let address = endpoint.strip_prefix("http://").unwrap_or(&endpoint);
         let header = variable("OTEL_EXPORTER_OTLP_HEADERS")?;
         let (name, told) = header.split_once('=').ok_or_else(|| io::Error::other("no header"))?;
         let secret = secret.as_deref().unwrap_or(told);
-        for (sequence, cost) in cost.iter().enumerate() {
+        let refusal = refused.then(|| ("api_error", REFUSAL.to_owned()));
+        let answered = cost.iter().map(|cost| ("api_request", request(*cost)));
+        for (sequence, (event, told)) in refusal.into_iter().chain(answered).enumerate() {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
-            let body = request(now.as_nanos(), sequence, *cost);
+            let body = record(now.as_nanos(), sequence, event, &told);
             let mut stream = TcpStream::connect(address)?;
             write!(
                 stream,
@@ -58,18 +63,27 @@ fn variable(name: &str) -> io::Result<String> {
     std::env::var(name).map_err(|_| io::Error::other(format!("{name} is not set")))
 }
 
-fn request(nanoseconds: u128, sequence: usize, cost: f64) -> String {
+fn record(nanoseconds: u128, sequence: usize, event: &str, told: &str) -> String {
     format!(
         r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{
             "timeUnixNano":"{nanoseconds}",
-            "body":{{"stringValue":"claude_code.api_request"}},
+            "body":{{"stringValue":"claude_code.{event}"}},
             "attributes":[
                 {{"key":"session.id","value":{{"stringValue":"s1"}}}},
                 {{"key":"event.sequence","value":{{"intValue":"{sequence}"}}}},
-                {{"key":"model","value":{{"stringValue":"claude-opus-4-5"}}}},
-                {{"key":"input_tokens","value":{{"intValue":"100"}}}},
-                {{"key":"output_tokens","value":{{"intValue":"20"}}}},
-                {{"key":"cost_usd","value":{{"doubleValue":{cost}}}}}
+                {told}
             ]}}]}}]}}]}}"#
     )
 }
+
+fn request(cost: f64) -> String {
+    format!(
+        r#"{{"key":"model","value":{{"stringValue":"claude-opus-4-5"}}}},
+            {{"key":"input_tokens","value":{{"intValue":"100"}}}},
+            {{"key":"output_tokens","value":{{"intValue":"20"}}}},
+            {{"key":"cost_usd","value":{{"doubleValue":{cost}}}}}"#
+    )
+}
+
+const REFUSAL: &str = r#"{"key":"status_code","value":{"stringValue":"401"}},
+    {"key":"error","value":{"stringValue":"OAuth token has expired"}}"#;

@@ -49,7 +49,7 @@ pub use watch::Watch;
 pub(crate) use given::Overrides;
 pub(crate) use seen::{ProbeAnswer, bare};
 pub(crate) use spending::Taken;
-pub(crate) use usage::context_share;
+pub(crate) use usage::{CostGap, context_share};
 
 use clock::{Clock, Wait};
 
@@ -352,7 +352,7 @@ impl Facts {
         self.progress.iteration_started();
         self.worker.iteration_started();
         self.patterns.iteration_started();
-        Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED | Watch::REPETITION
+        Watch::CONTEXT | Watch::COST | Watch::ERRORS | Watch::MATCHED | Watch::REPETITION
     }
 
     fn iteration_finished(&mut self, end: &IterationFinished, now: Moment) -> Watch {
@@ -371,7 +371,11 @@ impl Facts {
         }
         self.overrides.forget_errors();
         self.progress.iteration_finished(excused);
-        self.spent.iteration_finished(excused);
+        self.spent.iteration_finished(match (excused, self.errors.now) {
+            (true, _) => usage::Ending::Refused,
+            (false, true) => usage::Ending::Failed,
+            (false, false) => usage::Ending::Worked,
+        });
         self.worker.iteration_finished(end.timed_out);
         if !excused {
             self.handoff.iteration_finished();
@@ -384,6 +388,7 @@ impl Facts {
             | Watch::ERRORS
             | Watch::REPETITION
             | Watch::PROGRESS
+            | Watch::COST
             | Watch::METERS
             | Watch::WORKER
     }

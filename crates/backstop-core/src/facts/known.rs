@@ -71,9 +71,14 @@ impl Facts {
         self.spent.tokens(false)
     }
 
-    /// Money spent so far; none where nobody has told.
+    /// Money that is known to be spent so far; none where nobody has told of any.
     pub fn cost_usd(&self) -> Option<f64> {
-        self.spent.cost_known.then(|| self.spent.cost_usd())
+        self.spent.cost_told.then(|| self.spent.cost_usd())
+    }
+
+    /// Whether the last iteration used tokens of which nobody told what they cost.
+    pub fn has_unpriced_tokens(&self) -> bool {
+        self.spent.cost_gap.is_some()
     }
 
     /// How many errors came in a row.

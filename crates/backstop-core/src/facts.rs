@@ -298,7 +298,7 @@ impl Facts {
             }
             EventKind::Halted(_) => {
                 self.turn = None;
-                self.waits.end(now.at);
+                self.waits.end(now);
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
             }
@@ -340,7 +340,7 @@ impl Facts {
     fn iteration_started(&mut self, now: Moment) -> Watch {
         self.turn = None;
         self.skipping = false;
-        self.waits.end(now.at);
+        self.waits.end(now);
         self.handoff.iteration_started();
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
@@ -381,7 +381,7 @@ impl Facts {
             self.handoff.iteration_finished();
         }
         if self.ended_rate_limited() {
-            self.waits.begin(now.at, self.worker.retry_at);
+            self.waits.begin(now, self.worker.retry_at);
         }
         Watch::ITERATIONS
             | Watch::EXIT

@@ -51,7 +51,8 @@ impl Translator {
         match heard {
             Heard::Event(event) => vec![self.completed(event)],
             Heard::Fault(fault) if fault.kind == FaultKind::ContextFull => {
-                vec![self.fault(&fault), self.full_context()]
+                // Whoever judges the error knows by then what it is.
+                vec![self.full_context(), self.fault(&fault)]
             }
             Heard::Fault(fault) => vec![self.fault(&fault)],
             Heard::Said(voice, words) => self.said(voice, words),

@@ -117,8 +117,8 @@ fn a_full_context_is_full_to_the_last_known_limit() {
     let full = |translator: &mut Translator| {
         let fault = Fault::new(FaultKind::ContextFull, "prompt is too long");
         let events = translator.events(Heard::Fault(fault));
-        assert!(matches!(events[0], EventKind::ErrorSeen(_)), "{events:?}");
-        events.into_iter().nth(1)
+        assert!(matches!(events[1], EventKind::ErrorSeen(_)), "{events:?}");
+        events.into_iter().next()
     };
     let told = |limit| Some(Context { used: limit, limit, full: true }.into());
     assert_eq!(full(&mut translator), told(0));

@@ -304,7 +304,7 @@ impl Reporter for Human {
         }
     }
 
-    fn decided(&mut self, decision: &Decision, _engine: &Engine) -> String {
+    fn decided(&mut self, decision: &Decision, engine: &Engine) -> String {
         let warnings = self.new_warnings(decision);
         let now = (decision.verdict, decision.reason.clone());
         if matches!(decision.verdict, Verdict::Continue | Verdict::Warn) {
@@ -322,6 +322,7 @@ impl Reporter for Human {
             Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
                 return String::new();
             }
+            Verdict::Stop if engine.starts_afresh_instead(decision) => return warnings,
             // Between two iterations the card follows at once and says it better; a question says
             // itself what is asked.
             Verdict::Hold | Verdict::Stop if self.iteration.is_some() => {

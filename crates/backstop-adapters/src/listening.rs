@@ -1,6 +1,8 @@
 //! What adapters tell, as events of the core: the same for a run that goes on and for one that is
 //! replayed.
 
+mod windows;
+
 use backstop_core::condition::OutputSource;
 use backstop_core::event::{Action, Context, ErrorSeen, EventKind};
 use backstop_core::policy::{ErrorSettings, JsonlSettings, Policy};
@@ -10,6 +12,7 @@ use serde_json::json;
 use crate::{
     Adapter, Agent, Fault, FaultKind, Heard, Jsonl, JsonlMapping, Outcome, Patterns, Prices, Voice,
 };
+use windows::Windows;
 
 /// Turns what was heard into events, with what the policy knows and the agent does not say.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,7 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
+    windows: Windows,
     /// The model that the command asks for.
     model: Option<String>,
     /// The agent has said something in this launch.
@@ -33,6 +37,7 @@ impl Translator {
             words: settings.errors.clone(),
             patterns: Patterns::new(policy),
             window: None,
+            windows: Windows::default(),
             model: None,
             spoke: false,
         }
@@ -58,6 +63,7 @@ impl Translator {
             Heard::Said(voice, words) => self.said(voice, words),
             Heard::Launched => {
                 self.patterns.begin();
+                self.windows.launched();
                 self.spoke = false;
                 Vec::new()
             }
@@ -86,11 +92,17 @@ impl Translator {
 
     fn completed(&mut self, mut event: EventKind) -> EventKind {
         match &mut event {
-            EventKind::Usage(usage) if usage.cost_usd.is_none() => {
-                let model = usage.model.as_deref().or(self.model.as_deref());
-                usage.cost_usd = self.prices.cost(model, usage);
+            EventKind::Usage(usage) => {
+                self.windows.used(usage);
+                if usage.cost_usd.is_none() {
+                    let model = usage.model.as_deref().or(self.model.as_deref());
+                    usage.cost_usd = self.prices.cost(model, usage);
+                }
             }
-            EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
+            EventKind::Context(context) if context.limit > 0 => {
+                self.windows.complete(context);
+                self.window = Some(context.limit);
+            }
             _ => {}
         }
         event

@@ -128,6 +128,36 @@ fn a_full_context_is_full_to_the_last_known_limit() {
 }
 
 #[test]
+fn what_a_model_told_of_its_window_holds_for_later_launches() {
+    let mut translator = translator();
+    let mut limit = |model: Option<&str>, limit| {
+        if let Some(model) = model {
+            let basis = Some(UsageBasis::Live);
+            let usage = Usage { model: Some(model.to_owned()), basis, ..Usage::default() };
+            translator.events(Heard::Event(usage.into()));
+        } else {
+            let basis = Some(UsageBasis::Final);
+            translator.events(Heard::Event(Usage { basis, ..Usage::default() }.into()));
+        }
+        let events = translator.events(Heard::Event(Context::of(9, limit).into()));
+        let [EventKind::Context(context)] = &events[..] else { panic!("{events:?}") };
+        let told = context.limit;
+        if model.is_none() {
+            translator.events(Heard::Launched);
+        }
+        told
+    };
+    assert_eq!(limit(Some("opus"), 200), 200, "assumed");
+    assert_eq!(limit(None, 1000), 1000, "told");
+    assert_eq!(limit(Some("opus"), 200), 1000);
+    assert_eq!(limit(Some("haiku"), 200), 200, "another model");
+    assert_eq!(limit(Some("opus"), 200), 1000);
+    assert_eq!(limit(Some("opus"), 500), 500, "it has learnt better");
+    assert_eq!(limit(None, 400), 400);
+    assert_eq!(limit(Some("opus"), 200), 400);
+}
+
+#[test]
 fn words_match_where_they_are_waited_for() {
     let mut translator = translator();
     assert_eq!(translator.events(Heard::Said(Voice::Assistant, "ALL DONE")), []);

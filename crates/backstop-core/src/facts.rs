@@ -32,6 +32,7 @@ mod seen;
 mod spending;
 mod streak;
 mod test_runs;
+mod threads;
 mod units;
 mod usage;
 mod view;
@@ -81,6 +82,8 @@ pub struct Facts {
     pub(crate) worker: people::WorkerState,
     #[serde(default)]
     waits: waits::Waits,
+    #[serde(default)]
+    threads: threads::Threads,
     pub(crate) signal: Option<SignalKind>,
     /// The stop came from the system, not from a person.
     #[serde(default)]
@@ -323,6 +326,7 @@ impl Facts {
                 self.asked_at = Some(now.at);
                 self.clock.wait(Wait::Answer);
             }
+            Note::ThreadTotal => self.threads.apply(noted),
             Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;

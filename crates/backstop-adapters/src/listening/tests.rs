@@ -158,6 +158,33 @@ fn what_a_model_told_of_its_window_holds_for_later_launches() {
 }
 
 #[test]
+fn a_thread_goes_on_from_what_was_counted_of_it() {
+    let total = |thread: &str, input_tokens, output_tokens| ThreadTotal {
+        thread: thread.to_owned(),
+        input_tokens,
+        output_tokens,
+        ..ThreadTotal::default()
+    };
+    let earlier = ["a", "b", "c", "d"].map(|thread| total(thread, 100, 10));
+    let mut translator = translator().going_on_from(earlier.iter());
+    let mut added = |total: ThreadTotal, input_tokens, output_tokens| {
+        let noted = EventKind::from(total.note());
+        assert_eq!(translator.events(Heard::Event(noted.clone())), []);
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let events = translator.events(Heard::Event(usage.into()));
+        let [EventKind::Usage(usage), told] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(*told, noted);
+        (usage.input_tokens, usage.output_tokens)
+    };
+    assert_eq!(added(total("a", 150, 10), 150, 10), (50, 0));
+    assert_eq!(added(total("a", 170, 30), 20, 20), (20, 20), "from there its adapter knows it");
+    assert_eq!(added(total("b", 90, 90), 90, 90), (90, 90), "it has begun anew");
+    assert_eq!(added(total("c", 100, 10), 100, 10), (100, 10), "it has begun anew");
+    assert_eq!(added(total("d", 120, 10), 20, 0), (20, 0), "its adapter knew it");
+    assert_eq!(added(total("e", 7, 1), 7, 1), (7, 1));
+}
+
+#[test]
 fn words_match_where_they_are_waited_for() {
     let mut translator = translator();
     assert_eq!(translator.events(Heard::Said(Voice::Assistant, "ALL DONE")), []);

@@ -167,6 +167,8 @@ impl Human {
             }
             // Whoever found it out has said so.
             Note::NotReviewed => return String::new(),
+            // What was added to it is told as usage.
+            Note::ThreadTotal => return String::new(),
             Note::Signalled => "sent",
             Note::Swept => "ended what the command had left behind:",
             Note::Orphans => "ended what an earlier supervisor had left behind:",

@@ -1,8 +1,10 @@
 //! What adapters tell, as events of the core: the same for a run that goes on and for one that is
 //! replayed.
 
+mod windows;
+
 use backstop_core::condition::OutputSource;
-use backstop_core::event::{Action, Context, ErrorSeen, EventKind};
+use backstop_core::event::{Action, Context, ErrorSeen, EventKind, Note, ThreadTotal, Usage};
 use backstop_core::policy::{ErrorSettings, JsonlSettings, Policy};
 use backstop_core::repetition::Chant;
 use serde_json::json;
@@ -10,6 +12,7 @@ use serde_json::json;
 use crate::{
     Adapter, Agent, Fault, FaultKind, Heard, Jsonl, JsonlMapping, Outcome, Patterns, Prices, Voice,
 };
+use windows::Windows;
 
 /// Turns what was heard into events, with what the policy knows and the agent does not say.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,11 @@ pub struct Translator {
     patterns: Patterns,
     /// The size of the context window, as it was last told.
     window: Option<u64>,
+    windows: Windows,
+    /// What threads had used before the first launch that is listened to.
+    earlier: Vec<ThreadTotal>,
+    /// What the thread has used in all whose usage is told next.
+    total: Option<ThreadTotal>,
     /// The model that the command asks for.
     model: Option<String>,
     /// The agent has said something in this launch.
@@ -33,6 +41,9 @@ impl Translator {
             words: settings.errors.clone(),
             patterns: Patterns::new(policy),
             window: None,
+            windows: Windows::default(),
+            earlier: Vec::new(),
+            total: None,
             model: None,
             spoke: false,
         }
@@ -45,18 +56,31 @@ impl Translator {
         self
     }
 
+    /// Threads go on from these totals, which the run has counted already.
+    #[must_use]
+    pub fn going_on_from<'a>(mut self, earlier: impl Iterator<Item = &'a ThreadTotal>) -> Self {
+        self.earlier = earlier.cloned().collect();
+        self
+    }
+
     /// The events that this is to the core. What is only shown is none, and neither is a launch or
     /// its end: whoever listens decides what an iteration is.
     pub fn events(&mut self, heard: Heard<'_>) -> Vec<EventKind> {
         match heard {
-            Heard::Event(event) => vec![self.completed(event)],
+            Heard::Event(EventKind::Noted(noted)) if noted.what == Note::ThreadTotal => {
+                self.total = ThreadTotal::of(&noted);
+                Vec::new()
+            }
+            Heard::Event(event) => self.event(event),
             Heard::Fault(fault) if fault.kind == FaultKind::ContextFull => {
-                vec![self.fault(&fault), self.full_context()]
+                // Whoever judges the error knows by then what it is.
+                vec![self.full_context(), self.fault(&fault)]
             }
             Heard::Fault(fault) => vec![self.fault(&fault)],
             Heard::Said(voice, words) => self.said(voice, words),
             Heard::Launched => {
                 self.patterns.begin();
+                self.windows.launched();
                 self.spoke = false;
                 Vec::new()
             }
@@ -83,13 +107,51 @@ impl Translator {
         Some(Action { signature, kind: "chant".to_owned(), ..Action::default() })
     }
 
+    /// What a thread has used in all is told when what it has used now was: a run that is cut off
+    /// between the two would lose that.
+    fn event(&mut self, mut event: EventKind) -> Vec<EventKind> {
+        let total = self.total.take();
+        if let (EventKind::Usage(usage), Some(total)) = (&mut event, &total) {
+            self.leave_out_earlier(usage, total);
+        }
+        let total = total.map(|total| total.note().into());
+        std::iter::once(self.completed(event)).chain(total).collect()
+    }
+
+    /// An adapter that hears of a thread for the first time takes all of its total for new.
+    fn leave_out_earlier(&mut self, usage: &mut Usage, total: &ThreadTotal) {
+        let known = self.earlier.iter().position(|earlier| earlier.thread == total.thread);
+        let Some(earlier) = known.map(|known| self.earlier.swap_remove(known)) else { return };
+        let is_all = usage.input_tokens == total.input_tokens
+            && usage.output_tokens == total.output_tokens
+            && usage.cache_read_tokens == total.cache_read_tokens
+            && usage.cache_write_tokens == total.cache_write_tokens;
+        let is_more = total.input_tokens >= earlier.input_tokens
+            && total.output_tokens >= earlier.output_tokens
+            && total.cache_read_tokens >= earlier.cache_read_tokens
+            && total.cache_write_tokens >= earlier.cache_write_tokens;
+        // A total that shrank, or is the same after another launch, has begun anew.
+        if is_all && is_more && *total != earlier {
+            usage.input_tokens -= earlier.input_tokens;
+            usage.output_tokens -= earlier.output_tokens;
+            usage.cache_read_tokens -= earlier.cache_read_tokens;
+            usage.cache_write_tokens -= earlier.cache_write_tokens;
+        }
+    }
+
     fn completed(&mut self, mut event: EventKind) -> EventKind {
         match &mut event {
-            EventKind::Usage(usage) if usage.cost_usd.is_none() => {
-                let model = usage.model.as_deref().or(self.model.as_deref());
-                usage.cost_usd = self.prices.cost(model, usage);
+            EventKind::Usage(usage) => {
+                self.windows.used(usage);
+                if usage.cost_usd.is_none() {
+                    let model = usage.model.as_deref().or(self.model.as_deref());
+                    usage.cost_usd = self.prices.cost(model, usage);
+                }
             }
-            EventKind::Context(context) if context.limit > 0 => self.window = Some(context.limit),
+            EventKind::Context(context) if context.limit > 0 => {
+                self.windows.complete(context);
+                self.window = Some(context.limit);
+            }
             _ => {}
         }
         event

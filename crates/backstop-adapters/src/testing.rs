@@ -44,6 +44,7 @@ pub(crate) fn told(adapter: &mut dyn Adapter, stream: &str) -> Vec<String> {
 
 pub(crate) fn in_words(heard: &Heard<'_>) -> Option<String> {
     Some(match heard {
+        Heard::Event(EventKind::Noted(_)) => return None,
         Heard::Event(EventKind::Usage(usage)) => {
             let cost = usage.cost_usd.map_or(String::new(), |cost| format!(" ${cost:.4}"));
             let model = usage.model.as_ref().map_or(String::new(), |model| format!(" {model}"));

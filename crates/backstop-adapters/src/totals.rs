@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use backstop_core::event::ThreadTotal;
+
 /// Tokens by kind, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokens {
@@ -77,6 +79,19 @@ impl Totals {
             return now;
         }
         self.current.advance(now)
+    }
+
+    /// The thread's total as it was told last; none of a thread that has no name, which nothing goes
+    /// on from.
+    pub(crate) fn latest(&self) -> Option<ThreadTotal> {
+        let Tokens { input, output, cache_read, cache_write } = self.current.last;
+        (!self.thread.is_empty()).then(|| ThreadTotal {
+            thread: self.thread.clone(),
+            input_tokens: input,
+            output_tokens: output,
+            cache_read_tokens: cache_read,
+            cache_write_tokens: cache_write,
+        })
     }
 }
 

@@ -278,6 +278,15 @@ impl Engine {
         &self.conditions[rule]
     }
 
+    /// Whether a decision ends the run because of errors in a row while the context is full: that is
+    /// met by a fresh start, as often as the policy allows, and not by giving up before.
+    pub fn starts_afresh_instead(&self, decision: &Decision) -> bool {
+        let row = decision.rule.as_ref().map(|rule| self.condition(rule.index));
+        self.facts.is_context_full()
+            && decision.verdict == Verdict::Stop
+            && matches!(row, Some(Condition::ConsecutiveErrors(_)))
+    }
+
     /// The zone in which clock times such as "07:00" are meant.
     pub fn zone(&self) -> &TimeZone {
         &self.zone

@@ -12,7 +12,7 @@ mod shape;
 
 pub use decode::DecodeError;
 pub(crate) use decode::number;
-pub use note::{Note, Noted};
+pub use note::{Note, Noted, ThreadTotal};
 pub use payload::*;
 pub use reference::{fields, reference};
 pub use shape::Field;

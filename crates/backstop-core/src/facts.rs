@@ -32,6 +32,7 @@ mod seen;
 mod spending;
 mod streak;
 mod test_runs;
+mod threads;
 mod units;
 mod usage;
 mod view;
@@ -49,7 +50,7 @@ pub use watch::Watch;
 pub(crate) use given::Overrides;
 pub(crate) use seen::{ProbeAnswer, bare};
 pub(crate) use spending::Taken;
-pub(crate) use usage::context_share;
+pub(crate) use usage::{CostGap, context_share};
 
 use clock::{Clock, Wait};
 
@@ -81,6 +82,8 @@ pub struct Facts {
     pub(crate) worker: people::WorkerState,
     #[serde(default)]
     waits: waits::Waits,
+    #[serde(default)]
+    threads: threads::Threads,
     pub(crate) signal: Option<SignalKind>,
     /// The stop came from the system, not from a person.
     #[serde(default)]
@@ -298,7 +301,7 @@ impl Facts {
             }
             EventKind::Halted(_) => {
                 self.turn = None;
-                self.waits.end(now.at);
+                self.waits.end(now);
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
             }
@@ -323,6 +326,7 @@ impl Facts {
                 self.asked_at = Some(now.at);
                 self.clock.wait(Wait::Answer);
             }
+            Note::ThreadTotal => self.threads.apply(noted),
             Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;
@@ -340,7 +344,7 @@ impl Facts {
     fn iteration_started(&mut self, now: Moment) -> Watch {
         self.turn = None;
         self.skipping = false;
-        self.waits.end(now.at);
+        self.waits.end(now);
         self.handoff.iteration_started();
         self.spent.iteration_started();
         self.spending.iteration_started(&self.spent, now.active);
@@ -352,7 +356,7 @@ impl Facts {
         self.progress.iteration_started();
         self.worker.iteration_started();
         self.patterns.iteration_started();
-        Watch::CONTEXT | Watch::ERRORS | Watch::MATCHED | Watch::REPETITION
+        Watch::CONTEXT | Watch::COST | Watch::ERRORS | Watch::MATCHED | Watch::REPETITION
     }
 
     fn iteration_finished(&mut self, end: &IterationFinished, now: Moment) -> Watch {
@@ -371,19 +375,24 @@ impl Facts {
         }
         self.overrides.forget_errors();
         self.progress.iteration_finished(excused);
-        self.spent.iteration_finished(excused);
+        self.spent.iteration_finished(match (excused, self.errors.now) {
+            (true, _) => usage::Ending::Refused,
+            (false, true) => usage::Ending::Failed,
+            (false, false) => usage::Ending::Worked,
+        });
         self.worker.iteration_finished(end.timed_out);
         if !excused {
             self.handoff.iteration_finished();
         }
         if self.ended_rate_limited() {
-            self.waits.begin(now.at, self.worker.retry_at);
+            self.waits.begin(now, self.worker.retry_at);
         }
         Watch::ITERATIONS
             | Watch::EXIT
             | Watch::ERRORS
             | Watch::REPETITION
             | Watch::PROGRESS
+            | Watch::COST
             | Watch::METERS
             | Watch::WORKER
     }

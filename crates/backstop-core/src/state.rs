@@ -128,8 +128,13 @@ pub struct Statistics {
     pub consecutive_fails: u64,
     pub iterations: u64,
     pub tokens: u64,
+    /// What is known to be spent.
     pub cost_usd: f64,
+    /// Whether that is all.
     pub cost_known: bool,
+    /// Iterations of whose tokens nobody told what they cost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_iterations: u64,
     /// As people read it: `52m 10s`.
     pub active_time: String,
     pub active_ms: u64,
@@ -196,7 +201,10 @@ impl StopReason {
             value: decision.value,
             threshold: decision.threshold,
             message: decision.message.clone(),
-            diagnosis: engine.policy().reason(&code).diagnosis(&values),
+            diagnosis: match is_unmetered(decision, engine) {
+                true => values.fill_prose(UNMETERED),
+                false => engine.policy().reason(&code).diagnosis(&values),
+            },
             exit_code: decision.exit_code(engine.policy()),
             code,
         }
@@ -235,12 +243,23 @@ impl Statistics {
             iterations: facts.iterations,
             tokens: facts.spent.tokens(false),
             cost_usd: facts.spent.cost_usd(),
-            cost_known: facts.spent.cost_known,
+            cost_known: facts.spent.is_cost_known(),
+            unpriced_iterations: facts.spent.unpriced,
             active_time: words::duration(view.now.active).to_string(),
             active_ms: crate::time::millis(view.now.active),
         }
     }
 }
+
+/// Whether it is not the limit that was reached, but nobody can tell how far it is.
+pub fn is_unmetered(decision: &Decision, engine: &Engine) -> bool {
+    let Some(winner) = decision.rule.as_ref().map(|rule| rule.index) else { return false };
+    matches!(engine.condition(winner), Condition::MaxCost(_) | Condition::MaxTokens(_))
+        && decision.unknown.iter().any(|rule| rule.rule == winner)
+}
+
+const UNMETERED: &str = "{detail}, so nobody can tell how near the limit is: {value|nothing} of \
+    {threshold|it} is all that is known to be used. `--unmetered allow` goes on without this limit.";
 
 /// What is known of the run, to be filled into the reason's texts.
 pub fn values(run: RunId, decision: &Decision, engine: &Engine) -> Values {
@@ -330,6 +349,11 @@ impl Figures {
             Self::Share => f64::midpoint(reached, 1.0).min(1.0).to_string(),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it asks about so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[expect(

@@ -138,7 +138,7 @@ impl ReportBuilder {
         commands.retain(|next| !next.command.starts_with("backstop report "));
         let reason = halting.map(|code| self.engine.policy().reason(code));
         let next = Next { step: reason.map(|reason| reason.next_step()), commands };
-        let ended = state.stop_reason.as_ref().map(|reason| self.ended(reason, state));
+        let ended = state.stop_reason.as_ref().map(|reason| self.ended(reason, &standing));
         let asked = self.asked();
         let figures = self.figures(state, now);
         let summary = summary(&standing, &decision);
@@ -226,10 +226,15 @@ impl ReportBuilder {
         }
     }
 
-    fn ended(&self, reason: &StopReason, state: &RunState) -> Ended {
+    fn ended(&self, reason: &StopReason, standing: &Standing<'_>) -> Ended {
+        let state = standing.state;
         Ended {
             reason: reason.code.clone(),
-            title: self.engine.policy().reason(&reason.code).title().to_owned(),
+            title: match (standing.unmetered(), reason.condition.as_deref()) {
+                (true, Some("max_cost")) => "Cost not known".to_owned(),
+                (true, _) => "Usage not known".to_owned(),
+                (false, _) => self.engine.policy().reason(&reason.code).title().to_owned(),
+            },
             message: reason.message.clone(),
             diagnosis: reason.diagnosis.clone(),
             condition: reason.condition.clone(),

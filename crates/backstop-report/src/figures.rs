@@ -6,6 +6,7 @@ use backstop_core::condition::{Condition, Measure};
 use backstop_core::engine::Engine;
 use backstop_core::id::RunId;
 use backstop_core::policy::Rule;
+use backstop_core::state::Statistics;
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 
@@ -60,6 +61,16 @@ pub fn rounded(count: u64) -> String {
 fn decimal(number: f64, unit: &str) -> String {
     let text = if number < 99.95 { format!("{number:.1}") } else { format!("{number:.0}") };
     format!("{}{unit}", text.trim_end_matches(".0"))
+}
+
+/// What a run has cost, as far as that is known; none where nobody told of any.
+pub fn money(numbers: &Statistics) -> Option<String> {
+    let known = dollars(numbers.cost_usd);
+    match (numbers.cost_known, numbers.cost_usd > 0.0) {
+        (true, _) => Some(known),
+        (false, true) => Some(format!("at least {known}")),
+        (false, false) => None,
+    }
 }
 
 /// Money; whole dollars without cents, very small sums with more places.

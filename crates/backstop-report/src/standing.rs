@@ -1,7 +1,6 @@
 //! Where a run stands, in words: why, and what to do next. The stop card and every report say the
 //! same.
 
-use backstop_core::condition::Condition;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::reason::{ReasonCode, Values};
@@ -56,7 +55,7 @@ impl Standing<'_> {
     fn how_to_price(&self) -> &'static str {
         let code = self.state.stop_reason.as_ref().map(|reason| &*reason.code);
         let is_of_cost = code == Some(ReasonCode::CostLimit.as_str());
-        match is_of_cost && self.engine.facts().tokens() > 0 {
+        match is_of_cost && self.engine.facts().has_unpriced_tokens() {
             true => {
                 "Its tokens are known: set what they cost in `[prices]`, where `[prices.\"*\"]` \
                  counts for models that are not named. "
@@ -135,15 +134,8 @@ impl Standing<'_> {
 
     /// Whether it is not the limit that was reached, but nobody can tell how far it is.
     pub(crate) fn unmetered(&self) -> bool {
-        let Some(decision) = self.decision.filter(|_| self.state.stop_reason.is_some()) else {
-            return false;
-        };
-        let winner = decision.rule.as_ref().map(|rule| rule.index);
-        let is_meter = winner.is_some_and(|index| {
-            let when = self.engine.condition(index);
-            matches!(when, Condition::MaxCost(_) | Condition::MaxTokens(_))
-        });
-        is_meter && decision.unknown.iter().any(|rule| Some(rule.rule) == winner)
+        let decision = self.decision.filter(|_| self.state.stop_reason.is_some());
+        decision.is_some_and(|decision| state::is_unmetered(decision, self.engine))
     }
 
     /// The message, and what the diagnosis adds to it in two sentences.

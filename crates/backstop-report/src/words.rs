@@ -7,7 +7,7 @@ use backstop_core::time::Timestamp;
 use serde::Serialize;
 
 use crate::bounded::Kept;
-use crate::figures::{command_line, counted, dollars, duration, percent, rounded};
+use crate::figures::{command_line, counted, dollars, duration, money, percent, rounded};
 use crate::report::{Iteration, Iterations, Report};
 
 /// A line of a list: what it is about, and what there is to say.
@@ -181,13 +181,13 @@ pub(crate) fn cards(report: &Report) -> Vec<Card> {
         Card::new("iterations", numbers.iterations.to_string(), limit("max_iterations")),
         Card::new("active time", period(numbers.active_ms), limit("max_duration")),
     ];
-    match (numbers.cost_known, limit("max_cost")) {
-        (true, limit) => cards.push(Card::new("cost", dollars(numbers.cost_usd), limit)),
-        (false, Some((share, of))) => {
+    match (money(numbers), limit("max_cost")) {
+        (Some(money), limit) => cards.push(Card::new("cost", money, limit)),
+        (None, Some((share, of))) => {
             let limit = Some((share, of.replacen("of ", "limit ", 1)));
             cards.push(Card::new("cost", "not told".to_owned(), limit));
         }
-        (false, None) => {}
+        (None, None) => {}
     }
     if numbers.tokens > 0 || limit("max_tokens").is_some() {
         cards.push(Card::new("tokens", rounded(numbers.tokens), limit("max_tokens")));

@@ -150,7 +150,7 @@ impl Supervisor {
         let redactor = secrets::redactor(policy);
         let setup = Setup {
             sinks: self.sinks,
-            wanted: settings::wanted(policy, &launch),
+            wanted: settings::wanted(policy, &launch, engine.facts()),
             output_folder: folder.output(),
             redactor: redactor.clone(),
             live: self.live,

@@ -85,12 +85,11 @@ pub fn object(
     object
 }
 
-/// The object of `state.json`, and what is known of a run beside it.
+/// The object of `state.json`, and what is known of a run beside it. A status is what was recorded
+/// last: of a run whose supervisor is gone that is `running`, so `interrupted` is always told.
 fn standing(state: &RunState, interrupted: bool, question: Option<&OpenQuestion>) -> Json {
     let mut object = json!(state);
-    if interrupted {
-        object["interrupted"] = true.into();
-    }
+    object["interrupted"] = interrupted.into();
     if let Some(question) = question {
         object["question"] = json!(question);
     }

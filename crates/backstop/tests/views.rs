@@ -78,6 +78,9 @@ fn runs_are_listed_newest_first() {
         .collect();
     assert_eq!(objects.len(), 2);
     assert_eq!((&objects[0]["run_id"], &objects[0]["interrupted"]), (&LEFT.into(), &true.into()));
+    // What was recorded last of it is that it runs.
+    assert_eq!(objects[0]["run_status"], "running");
+    assert_eq!(objects[1]["interrupted"], false);
     assert_eq!(objects[0]["statistics"]["iterations"], 1);
     assert_eq!(objects[1]["stop_reason"]["code"], "stalled");
     assert!(objects.iter().all(|object| object.get("facts").is_none()));
@@ -164,6 +167,7 @@ fn a_run_is_shown_to_programs_with_its_facts() {
             "resume_from",
             "statistics",
             "policy_hash",
+            "interrupted",
             "facts",
             "health"
         ]

@@ -8,6 +8,7 @@ use super::{Codex, tokens};
 use crate::calls::{Call, Returned};
 use crate::fields::{text, text_at, words};
 use crate::launch::fault_of;
+use crate::totals::Tokens;
 use crate::{Heard, Listener, Moment, Outcome, Shown};
 
 impl Codex {
@@ -31,6 +32,9 @@ impl Codex {
             "turn.completed" => {
                 let usage = value.get("usage").unwrap_or(&Value::Null);
                 let added = self.total.advance(tokens(usage));
+                if let Some(total) = self.total.latest().filter(|_| added != Tokens::default()) {
+                    listener.hear(Heard::Event(total.note().into()));
+                }
                 self.launch.used(added, None, listener);
                 self.launch.tell_step(listener);
                 self.launch.result(None, listener);

@@ -117,14 +117,71 @@ fn a_full_context_is_full_to_the_last_known_limit() {
     let full = |translator: &mut Translator| {
         let fault = Fault::new(FaultKind::ContextFull, "prompt is too long");
         let events = translator.events(Heard::Fault(fault));
-        assert!(matches!(events[0], EventKind::ErrorSeen(_)), "{events:?}");
-        events.into_iter().nth(1)
+        assert!(matches!(events[1], EventKind::ErrorSeen(_)), "{events:?}");
+        events.into_iter().next()
     };
     let told = |limit| Some(Context { used: limit, limit, full: true }.into());
     assert_eq!(full(&mut translator), told(0));
     translator.events(Heard::Event(Context::of(9, 200_000).into()));
     translator.events(Heard::Event(Context::of(9, 0).into()));
     assert_eq!(full(&mut translator), told(200_000));
+}
+
+#[test]
+fn what_a_model_told_of_its_window_holds_for_later_launches() {
+    let mut translator = translator();
+    let mut limit = |model: Option<&str>, limit| {
+        if let Some(model) = model {
+            let basis = Some(UsageBasis::Live);
+            let usage = Usage { model: Some(model.to_owned()), basis, ..Usage::default() };
+            translator.events(Heard::Event(usage.into()));
+        } else {
+            let basis = Some(UsageBasis::Final);
+            translator.events(Heard::Event(Usage { basis, ..Usage::default() }.into()));
+        }
+        let events = translator.events(Heard::Event(Context::of(9, limit).into()));
+        let [EventKind::Context(context)] = &events[..] else { panic!("{events:?}") };
+        let told = context.limit;
+        if model.is_none() {
+            translator.events(Heard::Launched);
+        }
+        told
+    };
+    assert_eq!(limit(Some("opus"), 200), 200, "assumed");
+    assert_eq!(limit(None, 1000), 1000, "told");
+    assert_eq!(limit(Some("opus"), 200), 1000);
+    assert_eq!(limit(Some("haiku"), 200), 200, "another model");
+    assert_eq!(limit(Some("opus"), 200), 1000);
+    assert_eq!(limit(Some("opus"), 500), 500, "it has learnt better");
+    assert_eq!(limit(None, 400), 400);
+    assert_eq!(limit(Some("opus"), 200), 400);
+}
+
+#[test]
+fn a_thread_goes_on_from_what_was_counted_of_it() {
+    let total = |thread: &str, input_tokens, output_tokens| ThreadTotal {
+        thread: thread.to_owned(),
+        input_tokens,
+        output_tokens,
+        ..ThreadTotal::default()
+    };
+    let earlier = ["a", "b", "c", "d"].map(|thread| total(thread, 100, 10));
+    let mut translator = translator().going_on_from(earlier.iter());
+    let mut added = |total: ThreadTotal, input_tokens, output_tokens| {
+        let noted = EventKind::from(total.note());
+        assert_eq!(translator.events(Heard::Event(noted.clone())), []);
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let events = translator.events(Heard::Event(usage.into()));
+        let [EventKind::Usage(usage), told] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(*told, noted);
+        (usage.input_tokens, usage.output_tokens)
+    };
+    assert_eq!(added(total("a", 150, 10), 150, 10), (50, 0));
+    assert_eq!(added(total("a", 170, 30), 20, 20), (20, 20), "from there its adapter knows it");
+    assert_eq!(added(total("b", 90, 90), 90, 90), (90, 90), "it has begun anew");
+    assert_eq!(added(total("c", 100, 10), 100, 10), (100, 10), "it has begun anew");
+    assert_eq!(added(total("d", 120, 10), 20, 0), (20, 0), "its adapter knew it");
+    assert_eq!(added(total("e", 7, 1), 7, 1), (7, 1));
 }
 
 #[test]

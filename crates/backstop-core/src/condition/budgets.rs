@@ -11,7 +11,7 @@ use super::words::{counted, dollars, duration, grouped, percent, quoted};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Node, Value};
 use crate::event::LimitValue;
-use crate::facts::{Watch, context_share};
+use crate::facts::{CostGap, Watch, context_share};
 use crate::field::{Count, Field, Findings, Money, Period, Rate, Text, record};
 use crate::reason::ReasonCode;
 use crate::time::{Timestamp, Wake};
@@ -185,7 +185,10 @@ impl Kind for MaxTokens {
         let limit = counted(self.count.0, "token", "tokens");
         match measure.truth {
             super::Truth::Yes => format!("Used {used} tokens, the limit is {limit}"),
-            super::Truth::Unknown => "No tokens were reported for the last iteration".to_owned(),
+            super::Truth::Unknown => {
+                let failed = scene.facts.spent.failed_without_tokens;
+                format!("No tokens were reported for {}", last_iterations(failed))
+            }
             super::Truth::No => format!("{used} of {limit}"),
         }
     }
@@ -228,7 +231,13 @@ impl Kind for MaxCost {
         let (spent, limit) = (dollars(scene.facts.spent.cost_usd()), dollars(self.usd.0));
         match measure.truth {
             super::Truth::Yes => format!("Spent {spent}, the limit is {limit}"),
-            super::Truth::Unknown => "No cost was reported for the last iteration".to_owned(),
+            super::Truth::Unknown if scene.facts.spent.cost_gap == Some(CostGap::Part) => {
+                "Only a part of the last iteration's cost was reported".to_owned()
+            }
+            super::Truth::Unknown => {
+                let failed = scene.facts.spent.failed_without_cost;
+                format!("No cost was reported for {}", last_iterations(failed))
+            }
             super::Truth::No => format!("{spent} of {limit}"),
         }
     }
@@ -336,6 +345,14 @@ impl Kind for ContextUsage {
 
     fn raise(&mut self, value: LimitValue) {
         raise_rate(&mut self.at_least, value);
+    }
+}
+
+/// The iterations that told a meter nothing, of which so many failed in a row.
+fn last_iterations(failed: u64) -> String {
+    match failed {
+        0 | 1 => "the last iteration".to_owned(),
+        failed => format!("the last {failed} iterations, which ended in errors"),
     }
 }
 

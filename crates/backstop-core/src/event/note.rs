@@ -63,4 +63,29 @@ pub enum Note {
     Reverted,
     /// A guard could not be checked.
     Unguarded,
+    /// What a thread of the agent has used in all: a [`ThreadTotal`].
+    ThreadTotal,
+}
+
+/// What one thread of an agent has used in all, as the agent tells it. Whoever goes on with the run
+/// needs it, since the next launch of the thread tells it again, with more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTotal {
+    pub thread: String,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+}
+
+impl ThreadTotal {
+    pub fn note(&self) -> Noted {
+        let detail = serde_json::to_string(self).expect("it has only string keys");
+        Noted { what: Note::ThreadTotal, detail }
+    }
+
+    pub fn of(noted: &Noted) -> Option<Self> {
+        let is_total = noted.what == Note::ThreadTotal;
+        is_total.then(|| serde_json::from_str(&noted.detail).ok()).flatten()
+    }
 }

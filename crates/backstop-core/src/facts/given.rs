@@ -311,7 +311,7 @@ impl Facts {
             self.spent.set_tokens(amounts);
         }
         self.spent.set_cost(given.cost_usd.unwrap_or(0.0));
-        self.spent.cost_known = given.cost_known.unwrap_or(given.cost_usd.is_some());
+        self.spent.cost_told = given.cost_known.unwrap_or(given.cost_usd.is_some());
         self.spent.cost_silent = given.say_cost_is_unknown();
         for (window, used) in &given.quota {
             self.quotas.apply(&Quota { window: window.clone(), used: *used, resets_at: None });

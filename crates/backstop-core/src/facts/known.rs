@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::test_runs::TestRuns;
 use super::{Facts, HandOff};
 use crate::event::{
-    ErrorCategory, ReviewOutcome, Tasks, TestCounts, VerificationOutcome, WorkerStatus,
+    ErrorCategory, ReviewOutcome, Tasks, TestCounts, ThreadTotal, VerificationOutcome, WorkerStatus,
 };
 use crate::time::Timestamp;
 
@@ -71,9 +71,19 @@ impl Facts {
         self.spent.tokens(false)
     }
 
-    /// Money spent so far; none where nobody has told.
+    /// Money that is known to be spent so far; none where nobody has told of any.
     pub fn cost_usd(&self) -> Option<f64> {
-        self.spent.cost_known.then(|| self.spent.cost_usd())
+        self.spent.cost_told.then(|| self.spent.cost_usd())
+    }
+
+    /// What agents' threads have used in all, as far as they tell it.
+    pub fn thread_totals(&self) -> impl Iterator<Item = &ThreadTotal> {
+        self.threads.iter()
+    }
+
+    /// Whether the last iteration used tokens of which nobody told what they cost.
+    pub fn has_unpriced_tokens(&self) -> bool {
+        self.spent.cost_gap.is_some()
     }
 
     /// How many errors came in a row.

@@ -16,7 +16,12 @@ pub(crate) struct Spent {
     /// What the agent of this iteration let be seen, until it says at its end what it really was.
     #[serde(default)]
     live: Amounts,
-    pub(crate) cost_known: bool,
+    /// Somebody has told a cost, of some of it at least.
+    #[serde(rename = "cost_known")]
+    pub(crate) cost_told: bool,
+    /// Iterations of whose tokens nobody told what they cost.
+    #[serde(default)]
+    pub(crate) unpriced: u64,
     /// An iteration has ended and nobody had reported any tokens.
     pub(crate) tokens_silent: bool,
     /// An iteration has ended and nobody had reported what it cost.
@@ -29,6 +34,39 @@ pub(crate) struct Spent {
     /// What they cost was reported by itself in this iteration.
     #[serde(default)]
     cost_apart_in_iteration: bool,
+    /// Tokens were let be seen in this iteration, and neither their price nor their end.
+    #[serde(default)]
+    live_unpriced: bool,
+    /// What the last iteration left open of its cost.
+    #[serde(default)]
+    pub(crate) cost_gap: Option<CostGap>,
+    /// How many iterations in a row failed and told no tokens.
+    #[serde(default)]
+    pub(crate) failed_without_tokens: u64,
+    /// How many iterations in a row failed and told no cost.
+    #[serde(default)]
+    pub(crate) failed_without_cost: u64,
+}
+
+/// What is known of an iteration whose cost is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CostGap {
+    /// Its tokens, and what none of them cost.
+    Tokens,
+    /// Its tokens, and what some of them cost.
+    Part,
+}
+
+/// How an iteration ended, as far as its meters are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It could work, so that it had something to report.
+    Worked,
+    /// In an error: what it used may have been lost with it.
+    Failed,
+    /// The provider let it not work at all.
+    Refused,
 }
 
 /// Tokens of each kind, and money.
@@ -79,17 +117,28 @@ impl Spent {
         self.tokens_silent = false;
         let has_tokens = amounts != Amounts { cost: amounts.cost, ..Amounts::default() };
         if usage.cost_usd.is_some() {
-            self.cost_known = true;
+            self.cost_told = true;
             self.cost_in_iteration = true;
             self.cost_silent = false;
             self.cost_apart_in_iteration |= !has_tokens;
         } else if has_tokens && usage.basis != Some(UsageBasis::Live) {
             self.unpriced_in_iteration = true;
         }
+        match usage.basis {
+            Some(UsageBasis::Live) => {
+                self.live_unpriced |= has_tokens && usage.cost_usd.is_none();
+            }
+            Some(UsageBasis::Final) => self.live_unpriced = false,
+            None => {}
+        }
     }
 
     /// What was seen of an earlier launch stands, since nothing better will come.
     pub(crate) fn iteration_started(&mut self) {
+        if self.live_unpriced && !self.cost_in_iteration {
+            self.unpriced = self.unpriced.saturating_add(1);
+        }
+        self.live_unpriced = false;
         self.settled = self.amounts();
         self.live = Amounts::default();
     }
@@ -105,18 +154,42 @@ impl Spent {
         self.settled = Amounts { cost, ..tokens };
     }
 
-    /// `excused`: the iteration could not work at all, so there was nothing to report.
-    pub(crate) fn iteration_finished(&mut self, excused: bool) {
-        if !excused {
-            self.tokens_silent = !self.usage_in_iteration;
-            // Of two agents only one may have told.
-            let unpriced = self.unpriced_in_iteration && !self.cost_apart_in_iteration;
-            self.cost_silent = !self.cost_in_iteration || unpriced;
+    pub(crate) fn iteration_finished(&mut self, ending: Ending) {
+        // Of two agents only one may have told.
+        let unpriced = self.unpriced_in_iteration && !self.cost_apart_in_iteration;
+        let has_unpriced = unpriced || self.live_unpriced && !self.cost_in_iteration;
+        if has_unpriced {
+            self.unpriced = self.unpriced.saturating_add(1);
+        }
+        if ending != Ending::Refused {
+            let has_failed = ending == Ending::Failed;
+            self.cost_gap = has_unpriced.then_some(match self.cost_in_iteration {
+                true => CostGap::Part,
+                false => CostGap::Tokens,
+            });
+            let told = self.usage_in_iteration;
+            let row = in_a_row(&mut self.failed_without_tokens, has_failed && !told);
+            if row == 0 || row > MOST_EXCUSED {
+                self.tokens_silent = !told;
+            }
+            let told = self.cost_in_iteration && !unpriced;
+            // What has told its tokens for good and no cost will not tell it next time either.
+            let is_lost = has_failed && !self.cost_in_iteration && !unpriced;
+            let row = in_a_row(&mut self.failed_without_cost, is_lost);
+            if row == 0 || row > MOST_EXCUSED {
+                self.cost_silent = !told;
+            }
         }
         self.usage_in_iteration = false;
         self.cost_in_iteration = false;
         self.unpriced_in_iteration = false;
         self.cost_apart_in_iteration = false;
+        self.live_unpriced = false;
+    }
+
+    /// Whether all that was spent is known.
+    pub(crate) fn is_cost_known(&self) -> bool {
+        self.cost_told && self.unpriced == 0
     }
 
     #[expect(clippy::cast_precision_loss, reason = "sums below nine million dollars are exact")]
@@ -135,6 +208,12 @@ impl Spent {
         let counted = input.saturating_add(output).saturating_add(cache_write);
         counted.saturating_add(if cache_reads { cache_read } else { 0 })
     }
+}
+
+/// Counts one more, or begins anew.
+fn in_a_row(count: &mut u64, goes_on: bool) -> u64 {
+    *count = if goes_on { count.saturating_add(1) } else { 0 };
+    *count
 }
 
 #[expect(
@@ -205,11 +284,16 @@ impl Window {
     }
 }
 
+/// How many iterations in a row may fail without a word before a meter is taken for silent. One more
+/// is where three errors in a row, which stop a run unless its policy says otherwise, have come.
+const MOST_EXCUSED: u64 = 2;
+
 /// A provider has a handful; the bound is against a reporter that invents them.
 const MOST_WINDOWS: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use super::Ending::{Failed, Refused, Worked};
     use super::*;
 
     #[test]
@@ -260,12 +344,77 @@ mod tests {
         let mut spent = Spent::default();
         assert!(!spent.tokens_silent && !spent.cost_silent);
         spent.apply(&Usage { input_tokens: 1, ..Usage::default() });
-        spent.iteration_finished(false);
-        assert!(!spent.tokens_silent && spent.cost_silent && !spent.cost_known);
-        spent.iteration_finished(true);
+        spent.iteration_finished(Worked);
+        assert!(!spent.tokens_silent && spent.cost_silent && !spent.is_cost_known());
+        spent.iteration_finished(Refused);
         assert!(!spent.tokens_silent);
-        spent.iteration_finished(false);
+        spent.iteration_finished(Worked);
         assert!(spent.tokens_silent);
+    }
+
+    #[test]
+    fn failures_without_a_word_are_excused_until_there_are_too_many_in_a_row() {
+        let tokens = Usage { input_tokens: 1, ..Usage::default() };
+        let live = Usage { basis: Some(UsageBasis::Live), ..tokens.clone() };
+        let priced = Usage { cost_usd: Some(0.5), ..tokens.clone() };
+        let nothing = Usage::default();
+        let table: &[(&[(Option<&Usage>, Ending)], bool, bool)] = &[
+            (&[(None, Failed)], false, false),
+            (&[(None, Failed), (None, Failed)], false, false),
+            (&[(None, Failed), (None, Failed), (None, Failed)], true, true),
+            (&[(None, Failed), (None, Refused), (None, Failed), (None, Failed)], true, true),
+            (&[(None, Failed), (None, Failed), (Some(&priced), Failed)], false, false),
+            (&[(None, Failed), (None, Worked)], true, true),
+            (&[(None, Worked), (None, Failed)], true, true),
+            (&[(Some(&tokens), Failed)], false, true),
+            (&[(Some(&live), Failed), (Some(&live), Failed)], false, false),
+            (&[(Some(&live), Failed), (Some(&live), Failed), (Some(&live), Failed)], false, true),
+            (&[(Some(&live), Worked)], false, true),
+            (&[(Some(&nothing), Failed)], false, false),
+        ];
+        for (ends, tokens, cost) in table {
+            let mut spent = Spent::default();
+            for (usage, ending) in *ends {
+                usage.iter().for_each(|usage| spent.apply(usage));
+                spent.iteration_finished(*ending);
+            }
+            assert_eq!((spent.tokens_silent, spent.cost_silent), (*tokens, *cost), "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_price_makes_the_cost_of_the_run_unknown() {
+        let tokens = Usage { input_tokens: 1, ..Usage::default() };
+        let priced = Usage { cost_usd: Some(0.5), ..tokens.clone() };
+        let live = Usage { basis: Some(UsageBasis::Live), ..tokens.clone() };
+        let last = Usage { basis: Some(UsageBasis::Final), ..priced.clone() };
+        let apart = Usage { cost_usd: Some(0.5), ..Usage::default() };
+        let table = [
+            (vec![&priced], None, true),
+            (vec![&live, &last], None, true),
+            (vec![&tokens, &apart], None, true),
+            (vec![&live], Some(CostGap::Tokens), false),
+            (vec![&tokens], Some(CostGap::Tokens), false),
+            (vec![&tokens, &priced], Some(CostGap::Part), false),
+        ];
+        for (reported, gap, is_known) in table {
+            let mut spent = Spent::default();
+            spent.apply(&priced);
+            spent.iteration_finished(Worked);
+            reported.iter().for_each(|usage| spent.apply(usage));
+            spent.iteration_finished(Worked);
+            assert_eq!((spent.cost_gap, spent.is_cost_known()), (gap, is_known), "{reported:?}");
+            spent.apply(&priced);
+            spent.iteration_finished(Worked);
+            assert_eq!(spent.is_cost_known(), is_known, "what comes later does not tell it");
+        }
+        let mut spent = Spent::default();
+        spent.apply(&priced);
+        spent.iteration_finished(Worked);
+        spent.apply(&live);
+        assert!(spent.is_cost_known(), "it may tell yet");
+        spent.iteration_started();
+        assert!(!spent.is_cost_known(), "it was cut off");
     }
 
     #[test]
@@ -285,10 +434,10 @@ mod tests {
         for (reported, is_silent) in table {
             let mut spent = Spent::default();
             reported.iter().for_each(|usage| spent.apply(usage));
-            spent.iteration_finished(false);
+            spent.iteration_finished(Worked);
             assert_eq!(spent.cost_silent, is_silent, "{reported:?}");
             spent.apply(&priced);
-            spent.iteration_finished(false);
+            spent.iteration_finished(Worked);
             assert!(!spent.cost_silent, "the next iteration told all");
         }
     }

@@ -81,7 +81,7 @@ impl FactSource for View<'_> {
                 .into()
             }
             "cost_usd" => spent.cost_usd().into(),
-            "cost_known" => spent.cost_known.into(),
+            "cost_known" => spent.is_cost_known().into(),
             "context" => {
                 let context = facts.context.as_ref();
                 [

@@ -229,7 +229,7 @@ impl<'a> History<'a> {
     }
 
     /// Whether the iteration that ended at a position ended in error.
-    fn ended_in_error(&self, position: usize, end: &IterationFinished) -> bool {
+    pub(super) fn ended_in_error(&self, position: usize, end: &IterationFinished) -> bool {
         if self.ended_on_purpose(position) || self.met_a_rate_limit(position) {
             return false;
         }

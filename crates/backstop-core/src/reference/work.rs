@@ -214,41 +214,80 @@ impl History<'_> {
         self.cost_before(self.told.len())
     }
 
+    /// All of it is: somebody told a cost, and no iteration used tokens that have none.
     pub(super) fn cost_known(&self) -> bool {
-        self.usage().any(|(_, usage)| usage.cost_usd.is_some())
+        let is_told = self.usage().any(|(_, usage)| usage.cost_usd.is_some());
+        let mut borders = self.events().filter(|(_, kind)| {
+            matches!(kind, EventKind::IterationStarted(_) | EventKind::IterationFinished(_))
+        });
+        let is_left_open = borders.any(|(at, kind)| match kind {
+            EventKind::IterationFinished(_) => self.is_unpriced(at) || self.is_cut_off(at),
+            _ => self.is_cut_off(at),
+        });
+        is_told && !is_left_open
     }
 
     /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One that
-    /// only met a rate limit had nothing to report.
+    /// only met a rate limit had nothing to report; what failed may be excused.
     pub(super) fn are_tokens_silent(&self) -> bool {
-        let Some((began, _)) = self.last_metered() else { return false };
-        !self.usage().any(|(at, _)| at >= began)
+        let has_told = |end| self.usage_in(end).next().is_some();
+        let Some(end) = self.last_heard(|end| !has_told(end)) else { return false };
+        !has_told(end) && !self.usage().any(|(at, _)| at > end)
     }
 
     /// "For cost: `cost_known` false": nobody told it, or only of some of what was used. Live figures
     /// are not the last word, and a cost may be told by itself.
     pub(super) fn is_cost_silent(&self) -> bool {
-        let Some((began, end)) = self.last_metered() else { return false };
-        let in_it = || self.usage().filter(|(at, _)| (began..end).contains(at)).map(|(_, it)| it);
-        let counts = |usage: &Usage| {
-            let tokens = [usage.input_tokens, usage.output_tokens];
-            let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
-            tokens.iter().chain(&cached).any(|tokens| *tokens > 0)
-        };
-        let is_unpriced = in_it().any(|usage| {
-            usage.cost_usd.is_none() && counts(usage) && usage.basis != Some(UsageBasis::Live)
-        });
-        let is_apart = in_it().any(|usage| usage.cost_usd.is_some() && !counts(usage));
-        let is_told = in_it().any(|usage| usage.cost_usd.is_some());
+        let has_told = |end| self.usage_in(end).any(|usage| usage.cost_usd.is_some());
+        let told_nothing = |end| !has_told(end) && !self.is_unpriced(end);
+        let Some(end) = self.last_heard(told_nothing) else { return false };
         let is_told_since = self.usage().any(|(at, usage)| at > end && usage.cost_usd.is_some());
-        !is_told_since && (!is_told || is_unpriced && !is_apart)
+        !is_told_since && (!has_told(end) || self.is_unpriced(end))
     }
 
-    /// From where to where the last iteration went that had anything to report.
-    fn last_metered(&self) -> Option<(usize, usize)> {
-        let mut ends = self.ends().rev().skip_while(|(at, _)| self.met_a_rate_limit(*at));
-        let (end, _) = ends.next()?;
-        Some((ends.next().map_or(0, |(at, _)| at + 1), end))
+    /// The end of the iteration by which a meter is judged: the last one that had anything to report,
+    /// without those that failed and told nothing, unless there are three of them in a row.
+    fn last_heard(&self, told_nothing: impl Fn(usize) -> bool) -> Option<usize> {
+        let heard = self.ends().rev().filter(|(at, _)| !self.met_a_rate_limit(*at));
+        let heard: Vec<_> = heard.collect();
+        let excused = heard
+            .iter()
+            .take_while(|(at, end)| self.ended_in_error(*at, end) && told_nothing(*at))
+            .count();
+        let judged = if excused > 2 { 0 } else { excused };
+        heard.get(judged).map(|(at, _)| *at)
+    }
+
+    /// What was told since the iteration before the one that ends at a position had ended.
+    fn usage_in(&self, end: usize) -> impl Iterator<Item = &Usage> {
+        let before = self.ends().rev().find(|(at, _)| *at < end);
+        let began = before.map_or(0, |(at, _)| at + 1);
+        self.usage().filter(move |(at, _)| (began..end).contains(at)).map(|(_, usage)| usage)
+    }
+
+    /// Tokens were told for good and no cost, not even by itself.
+    fn is_unpriced(&self, end: usize) -> bool {
+        let unpriced = |usage: &Usage| {
+            usage.cost_usd.is_none() && has_tokens(usage) && usage.basis != Some(UsageBasis::Live)
+        };
+        let apart = |usage: &Usage| usage.cost_usd.is_some() && !has_tokens(usage);
+        self.usage_in(end).any(unpriced) && !self.usage_in(end).any(apart)
+    }
+
+    /// Tokens were let be seen before a border, and nothing final or priced came after them.
+    fn is_cut_off(&self, border: usize) -> bool {
+        let is_border = |kind: &EventKind| {
+            matches!(kind, EventKind::IterationStarted(_) | EventKind::IterationFinished(_))
+        };
+        let before = self.events().take(border).filter(|(_, kind)| is_border(kind)).last();
+        let began = before.map_or(0, |(at, _)| at + 1);
+        let seen: Vec<_> = self.usage().filter(|(at, _)| (began..border).contains(at)).collect();
+        let last = seen.iter().rposition(|(_, usage)| usage.basis == Some(UsageBasis::Final));
+        let open = &seen[last.map_or(0, |last| last + 1)..];
+        let is_open = open.iter().any(|(_, usage)| {
+            usage.basis == Some(UsageBasis::Live) && usage.cost_usd.is_none() && has_tokens(usage)
+        });
+        is_open && !self.usage_in(border).any(|usage| usage.cost_usd.is_some())
     }
 
     /// `iteration_started` clears it, and so does a recovery from a full one.
@@ -322,6 +361,12 @@ impl History<'_> {
         }
         detector.reading()
     }
+}
+
+fn has_tokens(usage: &Usage) -> bool {
+    let tokens = [usage.input_tokens, usage.output_tokens];
+    let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
+    tokens.iter().chain(&cached).any(|tokens| *tokens > 0)
 }
 
 pub(super) fn rate(part: u64, whole: u64) -> f64 {

@@ -272,6 +272,8 @@ impl Timeline {
         let detail = &noted.detail;
         Some(match noted.what {
             Note::Containment | Note::LeftOut | Note::Leaked | Note::Swept => return None,
+            // What was added to it is counted as usage.
+            Note::ThreadTotal => return None,
             // What became of it is told.
             Note::TurnAsked => return None,
             Note::LetGo => Step(Person, format!("Let go by a person: {detail}")),

@@ -232,7 +232,7 @@ pub fn held() -> Report {
     Told::new("[limits]\ncost_usd = 5\n", &["./agent.sh", "two words"])
         .after(0, r#"{"type":"run_started"}"#)
         .after(0, r#"{"type":"iteration_started","iteration":1}"#)
-        .after(9, r#"{"type":"iteration_finished","iteration":1,"signal":9,"duration_ms":9000}"#)
+        .after(9, r#"{"type":"iteration_finished","iteration":1,"exit_code":0,"duration_ms":9000}"#)
         .after(0, r#"{"type":"held","reason":"cost_limit"}"#)
         .halted()
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use backstop_core::condition::Condition;
-use backstop_core::decision::{Decision, RuleName};
+use backstop_core::decision::Decision;
 use backstop_core::event::{Resumed, Suspended};
 use backstop_core::state::RunStatus;
 use backstop_core::time::millis;
@@ -54,16 +53,9 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a run ends because of errors that are all a full context: that is met by a fresh start,
-    /// as often as the policy allows, and not by giving up before.
+    /// Whether a run goes on with a fresh context where it would end, unless it was told to end.
     fn is_for_a_full_context(&self, end: &Decision) -> bool {
-        let is_row = |rule: &RuleName| {
-            matches!(self.engine.condition(rule.index), Condition::ConsecutiveErrors(_))
-        };
-        self.engine.facts().is_context_full()
-            && self.ordered.is_none()
-            && end.verdict == Verdict::Stop
-            && end.rule.as_ref().is_some_and(is_row)
+        self.ordered.is_none() && self.engine.starts_afresh_instead(end)
     }
 
     /// What is waited for when nothing stands against another iteration.

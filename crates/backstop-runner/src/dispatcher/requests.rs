@@ -184,7 +184,7 @@ impl Dispatcher {
     fn look_for_the_policy(&mut self) {
         let policy = self.engine.policy();
         self.probes = Probes::new(policy.asked(), &self.launch.cwd, self.tree.clone());
-        self.pump.look_for(settings::wanted(policy, &self.launch));
+        self.pump.look_for(settings::wanted(policy, &self.launch, self.engine.facts()));
         if let Some(exporting) = &mut self.telemetry {
             exporting.follow(policy);
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use backstop_adapters::{Agent, AgentOptions, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
+use backstop_core::facts::Facts;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
 
 use crate::capture::{Pattern, Reading, Wanted};
@@ -57,12 +58,13 @@ fn stop_signal(policy: &Policy, agent: Option<Agent>) -> StopSignal {
 }
 
 /// What to look for in the output, and who reads it.
-pub fn wanted(policy: &Policy, launch: &Launch) -> Wanted {
+pub fn wanted(policy: &Policy, launch: &Launch, facts: &Facts) -> Wanted {
     Wanted {
         patterns: patterns(policy),
         markers: markers(policy),
         translator: Translator::new(policy)
-            .assuming(AgentOptions::of_command(&launch.command).model),
+            .assuming(AgentOptions::of_command(&launch.command).model)
+            .going_on_from(facts.thread_totals()),
         reading: Reading::of(policy, &launch.command, launch.raw),
     }
 }

@@ -133,7 +133,11 @@ impl Row {
             reason.filter(|reason| *reason != word).unwrap_or_default(),
             numbers.iterations.to_string(),
             duration(std::time::Duration::from_millis(numbers.active_ms)),
-            if numbers.cost_known { dollars(numbers.cost_usd) } else { "–".to_owned() },
+            match (numbers.cost_known, numbers.cost_usd > 0.0) {
+                (true, _) => dollars(numbers.cost_usd),
+                (false, true) => format!("{}+", dollars(numbers.cost_usd)),
+                (false, false) => "–".to_owned(),
+            },
             age(self.created_at, now),
         ]
     }

@@ -14,7 +14,7 @@ use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::figures::{
-    command_line, count, counted, dollars, duration, limit, painted, rounded, short,
+    command_line, count, counted, dollars, duration, limit, money, painted, rounded, short,
 };
 use super::question::ways_out;
 use super::table::{WIDTH, columns, cut, hanging, wrapped};
@@ -130,18 +130,19 @@ impl Card<'_> {
     /// Tokens and money, each with its limit; nothing where nobody reported any.
     fn spent(&self) -> Option<String> {
         let numbers = &self.state.statistics;
-        if numbers.tokens == 0 && !numbers.cost_known {
+        if numbers.tokens == 0 && money(numbers).is_none() {
             return None;
         }
         let of = |limit: Option<f64>, form: fn(f64) -> String| {
             limit.map(|limit| format!(" of {}", form(limit))).unwrap_or_default()
         };
-        let money = match numbers.cost_known {
-            true => {
+        let money = match money(numbers) {
+            Some(money) => {
                 let limit = limit(self.engine, |when| matches!(when, Condition::MaxCost(_)));
-                format!("{}{}", dollars(numbers.cost_usd), of(limit, dollars))
+                let rest = if numbers.cost_known { "" } else { ", a part is not known" };
+                format!("{money}{}{rest}", of(limit, dollars))
             }
-            false => "cost not reported".to_owned(),
+            None => "cost not reported".to_owned(),
         };
         let tokens = limit(self.engine, |when| matches!(when, Condition::MaxTokens(_)));
         let of = of(tokens, count);

@@ -167,6 +167,8 @@ impl Human {
             }
             // Whoever found it out has said so.
             Note::NotReviewed => return String::new(),
+            // What was added to it is told as usage.
+            Note::ThreadTotal => return String::new(),
             Note::Signalled => "sent",
             Note::Swept => "ended what the command had left behind:",
             Note::Orphans => "ended what an earlier supervisor had left behind:",
@@ -304,7 +306,7 @@ impl Reporter for Human {
         }
     }
 
-    fn decided(&mut self, decision: &Decision, _engine: &Engine) -> String {
+    fn decided(&mut self, decision: &Decision, engine: &Engine) -> String {
         let warnings = self.new_warnings(decision);
         let now = (decision.verdict, decision.reason.clone());
         if matches!(decision.verdict, Verdict::Continue | Verdict::Warn) {
@@ -322,6 +324,7 @@ impl Reporter for Human {
             Verdict::Stop if ["user_stopped", "terminated"].contains(&reason) => {
                 return String::new();
             }
+            Verdict::Stop if engine.starts_afresh_instead(decision) => return warnings,
             // Between two iterations the card follows at once and says it better; a question says
             // itself what is asked.
             Verdict::Hold | Verdict::Stop if self.iteration.is_some() => {

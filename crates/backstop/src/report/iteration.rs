@@ -108,7 +108,8 @@ fn spent(before: &Statistics, now: &Statistics) -> Option<String> {
     let tokens = now.tokens.saturating_sub(before.tokens);
     let cost = now.cost_usd - before.cost_usd;
     if cost > 0.0 {
-        Some(dollars(cost))
+        let is_part = now.unpriced_iterations > before.unpriced_iterations;
+        Some(format!("{}{}", if is_part { "at least " } else { "" }, dollars(cost)))
     } else {
         (tokens > 0).then(|| format!("{} tokens", rounded(tokens)))
     }

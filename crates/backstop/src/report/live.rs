@@ -8,7 +8,7 @@ use backstop_runner::report::{Phase, Status};
 use owo_colors::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::figures::{Gauge, dollars, duration, gauges, painted, rounded};
+use super::figures::{Gauge, duration, gauges, money, painted, rounded};
 use super::table::cut;
 use crate::sanitise::harmless;
 
@@ -63,7 +63,7 @@ fn headline(status: &Status<'_>, columns: usize, colour: bool) -> String {
     let mut parts = vec![format!("iteration {}", status.iteration)];
     parts.extend(doing(&status.phase));
     parts.push(elapsed);
-    parts.extend(numbers.cost_known.then(|| dollars(numbers.cost_usd)));
+    parts.extend(money(numbers));
     parts.extend((numbers.tokens > 0).then(|| format!("{} tokens", rounded(numbers.tokens))));
     if numbers.total_units > 0 {
         let ended = numbers.total_units - numbers.units_remaining;

@@ -322,7 +322,8 @@ fn f31_a_permanent_failure_is_not_tried_again() {
 fn a_full_context_is_met_by_fresh_starts_until_there_are_too_many() {
     let full = claude(&[result("Prompt is too long", true)]);
     let test = Loop::new().file("stream", &full);
-    test.run(play(&[], "stream")).exits(129);
+    let ended = test.run(play(&[], "stream")).exits(129);
+    assert!(!ended.stderr.contains("will stop"), "it did not: {}", ended.stderr);
     assert_eq!(test.events("recovered").len(), 3);
     assert_eq!(test.state()["stop_reason"]["code"], "context_overflow");
     // One that fits in afterwards goes on.

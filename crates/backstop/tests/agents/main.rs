@@ -8,6 +8,7 @@ mod figures;
 mod hostile;
 mod limits;
 mod mapped;
+mod meters;
 mod phrases;
 mod proof;
 mod several;

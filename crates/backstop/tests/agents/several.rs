@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::support::Ended;
-use crate::support::looping::Loop;
+use crate::support::looping::{Loop, wait_for};
 use crate::{call, claude, play, result};
 
 /// What Codex prints of a turn after which its thread has used so much.
@@ -95,6 +95,34 @@ fn totals_of_a_thread_outlive_an_iteration_of_mere_text() {
     let test = test.script("agent.sh", script);
     test.run(["run", "--max-iterations", "3", "--", "./agent.sh"]).exits(125);
     assert_eq!(test.state()["facts"]["tokens"], 280);
+}
+
+#[test]
+fn totals_of_a_thread_outlive_the_supervisor() {
+    let thread = |name: &str, input| {
+        codex(input, 10).replace("\"thread_id\":\"t\"", &format!("\"thread_id\":\"{name}\""))
+    };
+    let told = |script: &str| {
+        let test = Loop::new().file("1", &thread("a", 100)).file("2", &thread("a", 150));
+        let test = test.file("3", &thread("b", 20)).file("4", &thread("a", 170));
+        test.script("agent.sh", script)
+    };
+    let test = told("cat $BACKSTOP_ITERATION");
+    test.run(["run", "--max-iterations", "2", "--", "./agent.sh"]).exits(125);
+    test.run(["resume", "latest", "--raise", "iterations=4"]).exits(125);
+    let input = |test: &Loop| test.state()["facts"]["tokens_by"]["input"].clone();
+    assert_eq!(input(&test), 190, "150 of one thread, 20 of the other, and 20 more");
+
+    // The third iteration is cut off before its agent has said anything.
+    let script = "test $BACKSTOP_ITERATION = 3 -a ! -e again && { >again; exec sleep 60; }; \
+                  cat $BACKSTOP_ITERATION";
+    let test = told(script);
+    let running = test.start(["run", "--max-iterations", "4", "--", "./agent.sh"]);
+    wait_for("the third iteration", || test.exists("again"));
+    Loop::cut_off(&test.marked());
+    running.ends();
+    test.run(["resume", "latest"]).exits(125);
+    assert_eq!(input(&test), 190);
 }
 
 #[test]

@@ -108,6 +108,25 @@ fn f10_all_waits_together_have_a_budget_that_nothing_resets() {
 }
 
 #[test]
+fn f10_a_back_off_counts_as_a_wait_whatever_time_was_told() {
+    let policy = "[limits]\niterations = 50\n[wait]\nmax_total = '5100ms'\n";
+    for says in [
+        "Claude AI usage limit reached|1700000000",
+        "API Error: Request rejected (429) · retry after 1s",
+    ] {
+        // 1 s and 2 s, each up to a quarter more, fit; 4 s more do not.
+        let test = limited("*", says, 1).file("p.toml", policy);
+        let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
+        assert_eq!(test.state()["facts"]["iterations"], 3, "{says}");
+        let told = ["3s", "4s"].map(|time| ended.stderr.contains(&format!("has waited {time}")));
+        assert!(told.contains(&true), "{}", ended.stderr);
+        // Another second does, and not two more.
+        test.run(["resume", "latest"]).exits(33);
+        assert_eq!(test.state()["facts"]["iterations"], 5, "{says}");
+    }
+}
+
+#[test]
 fn f10_a_single_wait_has_a_limit_too() {
     let test = limited("*", "API Error: Request rejected (429) · retry after 90s", 0)
         .file("p.toml", "[limits]\niterations = 50\n[wait]\nmax_per_wait = '1m'\n");

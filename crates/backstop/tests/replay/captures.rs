@@ -50,8 +50,11 @@ fn row(object: &Json) -> Vec<String> {
     row.extend(["launches", "actions"].map(|name| object[name].to_string()));
     let kinds = ["input", "output", "cache_read", "cache_write"];
     row.extend(kinds.map(|kind| facts["tokens_by"][kind].to_string()));
+    let cost = facts["cost_usd"].as_f64().expect("a number");
     row.push(match facts["cost_known"].as_bool() {
-        Some(true) => format!("{:.4}", facts["cost_usd"].as_f64().expect("a number")),
+        Some(true) => format!("{cost:.4}"),
+        // Launches that were cut off have not told theirs.
+        _ if cost > 0.0 => format!("{cost:.4}+"),
         _ => "-".to_owned(),
     });
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();

@@ -84,9 +84,11 @@ impl Replayed {
             .collect();
         let tokens = if used.is_empty() { "not told".to_owned() } else { used.join(" · ") };
         text.push_str(&row("tokens", &tokens));
-        let cost = match facts["cost_known"].as_bool() {
-            Some(true) => dollars(facts["cost_usd"].as_f64().unwrap_or(0.0)),
-            _ => "not told".to_owned(),
+        let known = facts["cost_usd"].as_f64().unwrap_or(0.0);
+        let cost = match (facts["cost_known"].as_bool(), known > 0.0) {
+            (Some(true), _) => dollars(known),
+            (_, true) => format!("at least {}, a part is not told", dollars(known)),
+            (_, false) => "not told".to_owned(),
         };
         text.push_str(&row("cost", &cost));
         let (context_used, limit) = (count("/context/used"), count("/context/limit"));

@@ -3,7 +3,7 @@
 mod auto;
 mod command;
 mod glued;
-mod options;
+mod model;
 mod printed;
 mod sniff;
 
@@ -16,7 +16,6 @@ use backstop_core::diagnostic::nearest;
 pub use auto::Auto;
 pub(crate) use command::is_missing_agent;
 use glued::Unglued;
-pub use options::AgentOptions;
 pub use printed::PrintedCommand;
 
 use crate::aider::Aider;
@@ -90,6 +89,11 @@ impl Agent {
     /// The agent that a command starts, also through `env`, `npx`, `timeout`, a shell and the like.
     pub fn of_command(command: &[impl AsRef<OsStr>]) -> Option<Self> {
         command::agent(command)
+    }
+
+    /// The model that a command asks its agent for.
+    pub fn model_of_command(command: &[impl AsRef<OsStr>]) -> Option<String> {
+        model::of_command(command)
     }
 
     /// The agent that prints such a record, if no other does.

@@ -46,7 +46,7 @@ pub mod trajectory;
 mod usable;
 
 pub use adapter::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
-pub use agent::{Agent, AgentOptions, Auto, PrintedCommand, UnknownAgent};
+pub use agent::{Agent, Auto, PrintedCommand, UnknownAgent};
 pub use aider::Aider;
 pub use claude::Claude;
 pub use closed::closed;

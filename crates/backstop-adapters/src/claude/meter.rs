@@ -135,12 +135,11 @@ impl Meter {
             (Some(now), Some(then)) => now.minus(then),
             (Some(now), None) => now,
             // Older versions give the last call's input or twice all of it, so only the output is
-            // taken from them, and some give the last call's there too: messages tell what there was
-            // at least. Where none was seen there is nothing better. None of these versions tells of
-            // sub-agents, whose messages are all that is known.
+            // taken from them; where no message was seen there is nothing better. None of them tells
+            // of sub-agents, whose messages are all that is known.
             (None, _) => match usage {
                 Some(usage) if usage.output > 0 && main.taken_in() > 0 => {
-                    Tokens { output: usage.output.max(main.output), ..main }
+                    Tokens { output: usage.output, ..main }
                 }
                 Some(usage) if main.taken_in() == 0 => usage,
                 Some(_) | None => main,

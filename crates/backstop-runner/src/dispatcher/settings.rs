@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backstop_adapters::{Agent, AgentOptions, Translator};
+use backstop_adapters::{Agent, Translator};
 use backstop_core::condition::{Condition, OutputSource, Since};
 use backstop_core::facts::Facts;
 use backstop_core::policy::{LoopSettings, Policy, StopSignal};
@@ -63,7 +63,7 @@ pub fn wanted(policy: &Policy, launch: &Launch, facts: &Facts) -> Wanted {
         patterns: patterns(policy),
         markers: markers(policy),
         translator: Translator::new(policy)
-            .assuming(AgentOptions::of_command(&launch.command).model)
+            .assuming(Agent::model_of_command(&launch.command))
             .going_on_from(facts.thread_totals()),
         reading: Reading::of(policy, &launch.command, launch.raw),
     }

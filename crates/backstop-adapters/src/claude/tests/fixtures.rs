@@ -8,10 +8,10 @@ use crate::{FaultKind, Outcome};
 /// File; tokens in, out, read from and written to the cache; cost in millionths of a dollar;
 /// launches; calls of tools; how the launches ended; what failed.
 const EXPECTED: &str = "\
-claude-loops/relaunch-loop-a-iter-1-3.jsonl                     489   1690  4264099  206002  12214918   3   97  3×succeeded                                  -
-claude-loops/relaunch-loop-a-redo-iter-144-147.jsonl            790   3600  6179302  174570  17737330   4  158  4×succeeded                                  -
-claude-loops/relaunch-loop-a-usage-limit-burst.jsonl            191   1571  3144503   72602   7429366  94   77  1×succeeded,93×failed                        93×rate-limited
-claude-loops/relaunch-loop-b-credit-exhausted.jsonl             374  22480  1884775  112541   1290124  19   47  18×failed,1×cut-off                          18×credits
+claude-loops/relaunch-loop-a-iter-1-3.jsonl                     489   1276  4264099  206002  12214918   3   97  3×succeeded                                  -
+claude-loops/relaunch-loop-a-redo-iter-144-147.jsonl            790   2025  6179302  174570  17737330   4  158  4×succeeded                                  -
+claude-loops/relaunch-loop-a-usage-limit-burst.jsonl            191    327  3144503   72602   7429366  94   77  1×succeeded,93×failed                        93×rate-limited
+claude-loops/relaunch-loop-b-credit-exhausted.jsonl             374   5550  1884775  112541   1290124  19   47  18×failed,1×cut-off                          18×credits
 claude-loops/relaunch-loop-c-already-done.jsonl               38883  30660  2699196  248608   1621133   7  167  1×cut-off,3×succeeded,2×cut-off,1×succeeded  -
 claude-stream/action-execution-file-array.json                  630    265      315       0     34700   1    3  1×succeeded                                  -
 claude-stream/api-error-credit-balance.json                       0      0        0       0         -   1    0  1×failed                                     1×credits

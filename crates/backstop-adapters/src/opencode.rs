@@ -16,6 +16,15 @@ pub struct OpenCode {
     launch: Launch,
     session: Option<String>,
     step: Step,
+    price: Price,
+}
+
+/// Whether its model has a price. One without costs 0, and so does a step that is given away.
+#[derive(Clone, Copy, Debug, Default)]
+struct Price {
+    is_known: bool,
+    /// A step cost 0 while nobody knew.
+    is_owed: bool,
 }
 
 /// How far the latest step has come.
@@ -52,6 +61,7 @@ impl Adapter for OpenCode {
             self.session = Some(session.to_owned());
             self.launch.begin(Some(session), self.silent_outcome(false), listener);
             self.step = Step::Open;
+            self.price = Price::default();
         }
         let part = value.get("part").unwrap_or(&Value::Null);
         match kind {
@@ -112,10 +122,16 @@ impl OpenCode {
             cache_write_tokens: count(cache, "write"),
             ..Usage::default()
         };
-        // A model without a price costs 0 here.
-        usage.cost_usd = known_cost(part.get("cost").and_then(amount), &usage);
+        let cost = part.get("cost").and_then(amount);
+        self.price.is_known |= cost.is_some_and(|cost| cost > 0.0);
+        usage.cost_usd = if self.price.is_known { cost } else { known_cost(cost, &usage) };
+        self.price.is_owed |= cost.is_some() && usage.cost_usd.is_none();
         if !crate::fields::is_nothing(&usage) {
             listener.hear(Heard::Event(usage.into()));
+        }
+        if self.price.is_known && std::mem::take(&mut self.price.is_owed) {
+            let free = Usage { cost_usd: Some(0.0), ..Usage::default() };
+            listener.hear(Heard::Event(free.into()));
         }
         let reason = text(part, "reason");
         if let Some(fault) = reason.and_then(fault::of_reason) {

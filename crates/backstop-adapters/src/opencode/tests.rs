@@ -22,6 +22,8 @@ fn steps_add_up_and_a_price_of_nothing_is_no_price() {
             "usage 100 15 7 3",
             "said Done.",
             "usage 1 1 0 0 $0.0020",
+            // So the model has a price, and the step before it was free.
+            "usage 0 0 0 0 $0.0000",
             "result Done.",
         ]
     );

@@ -358,7 +358,8 @@ mod tests {
         let live = Usage { basis: Some(UsageBasis::Live), ..tokens.clone() };
         let priced = Usage { cost_usd: Some(0.5), ..tokens.clone() };
         let nothing = Usage::default();
-        let table: &[(&[(Option<&Usage>, Ending)], bool, bool)] = &[
+        type Ends<'a> = &'a [(Option<&'a Usage>, Ending)];
+        let table: &[(Ends<'_>, bool, bool)] = &[
             (&[(None, Failed)], false, false),
             (&[(None, Failed), (None, Failed)], false, false),
             (&[(None, Failed), (None, Failed), (None, Failed)], true, true),

@@ -238,7 +238,7 @@ fn what_a_model_told_of_its_window_holds_for_later_iterations() {
     let stream = |used: u64| {
         let mut begun = crate::message(&json!([{"type": "text", "text": "I look."}]));
         begun["message"]["usage"] = json!({"input_tokens": used, "output_tokens": 1});
-        let mut ended = crate::result("Seen.", false);
+        let mut ended = result("Seen.", false);
         ended["modelUsage"] = json!({"claude-sample-1": {"inputTokens": used, "outputTokens": 1,
             "contextWindow": 1_000_000, "costUSD": 0.01}});
         claude(&[begun, ended])

@@ -1,6 +1,7 @@
 mod denials;
 mod fixtures;
 mod told;
+mod totals;
 mod traps;
 
 use told::{Told, told};

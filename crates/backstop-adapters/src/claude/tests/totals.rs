@@ -1,0 +1,71 @@
+//! Results whose figures go on from one another, or do not.
+
+use rstest::rstest;
+
+use super::traps::{DONE, INIT, assistant, lines};
+use crate::Outcome;
+
+pub(super) fn total(cost: f64, output: u64, read: u64) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s1","total_cost_usd":{cost},"modelUsage":{{"claude-opus-4-5":{{"inputTokens":10,"outputTokens":{output},"cacheReadInputTokens":{read},"cacheCreationInputTokens":100,"contextWindow":300000}}}}}}"#
+    )
+}
+
+#[test]
+fn totals_of_one_process_are_not_added_twice() {
+    let two =
+        assistant("m2", "").replace("\"input_tokens\":10,\"cache_creation_input_tokens\":100,", "");
+    let told =
+        lines(&[INIT, &assistant("m1", ""), &total(0.5, 30, 1000), &two, &total(0.75, 50, 2000)]);
+    assert_eq!(told.tokens(), [10, 50, 2000, 100]);
+    assert_eq!(told.cost(), Some(0.75));
+    assert_eq!(told.launches, 1);
+    assert_eq!(told.contexts, [(1110, 200_000), (1110, 300_000), (1000, 300_000)]);
+}
+
+/// As `--output-format json` prints them, one process after the other.
+#[test]
+fn results_without_anything_between_are_of_different_processes() {
+    let told = lines(&[&total(0.5, 30, 1000), &total(0.75, 50, 2000)]);
+    assert_eq!((told.cost(), told.launches), (Some(1.25), 2));
+    assert_eq!(told.tokens(), [20, 80, 3000, 200]);
+}
+
+/// As a script shows it that has kept what was printed.
+#[test]
+fn a_result_that_is_shown_again_counts_once() {
+    let (message, result) = (assistant("m1", ""), total(0.5, 30, 1000));
+    let spaced = result.replace("\":", "\": ");
+    let once = lines(&[INIT, &message, &result]);
+    for again in [&result, &spaced] {
+        let told = lines(&[INIT, &message, &result, again]);
+        assert_eq!((told.cost(), told.tokens()), (once.cost(), once.tokens()));
+        assert_eq!((told.launches, told.ends.len()), (1, 1));
+    }
+}
+
+#[rstest]
+#[case::totals_fall(&total(0.25, 20, 500))]
+#[case::totals_have_no_room_for_what_was_before(&total(0.6, 40, 1100))]
+fn totals_of_a_resumed_session_are_added(#[case] second: &str) {
+    let told = lines(&[
+        INIT,
+        &assistant("m1", ""),
+        &total(0.5, 30, 1000),
+        INIT,
+        &assistant("m2", ""),
+        second,
+    ]);
+    assert!(told.cost().unwrap() > 0.7);
+    assert_eq!(told.launches, 2);
+}
+
+#[test]
+fn a_turn_of_the_same_process_is_no_launch() {
+    let woken =
+        r#"{"type":"system","subtype":"task_notification","session_id":"s1","status":"completed"}"#;
+    let told = lines(&[INIT, DONE, woken, INIT, DONE]);
+    assert_eq!((told.launches, told.ends.len()), (1, 2));
+    let told = lines(&[INIT, DONE, INIT, DONE, INIT]);
+    assert_eq!((told.launches, told.outcome), (3, Some(Outcome::CutOff)));
+}

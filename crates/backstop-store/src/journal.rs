@@ -116,12 +116,16 @@ impl Journal {
         let reached = {
             let mut queue = self.shared().queue();
             let goal = goal(&queue);
-            // What is on disk stays there, whatever failed afterwards.
-            if queue.durable.has_reached(goal) {
-                return Ok(());
-            }
-            if let Some(failure) = &queue.failure {
+            let is_reached = queue.durable.has_reached(goal);
+            // An event that is on disk stays there, whatever failed afterwards. What else was handed
+            // over since then is lost.
+            if let Some(failure) = &queue.failure
+                && !(is_reached && matches!(goal, Goal::Event(_)))
+            {
                 return Err(Arc::clone(failure));
+            }
+            if is_reached {
+                return Ok(());
             }
             let (sender, reached) = oneshot::channel();
             queue.waiting.push((goal, sender));

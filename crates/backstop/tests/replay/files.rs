@@ -164,8 +164,9 @@ fn times_of_the_past_are_kept() {
 fn the_time_between_two_launches_is_nobodys() {
     let session = |name: &str, day: u32| {
         format!(
-            r#"{{"type":"user","sessionId":"{name}","message":{{"role":"user","content":"go"}},"timestamp":"2025-03-0{day}T10:00:00Z"}}
-{{"type":"assistant","sessionId":"{name}","message":{{"id":"{name}","model":"opus","content":[{{"type":"text","text":"done"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,"output_tokens":4}}}},"timestamp":"2025-03-0{day}T10:30:00Z"}}
+            r#"{{"type":"init","session_id":"{name}","model":"m","timestamp":"2025-03-0{day}T10:00:00Z"}}
+{{"type":"message","role":"assistant","content":"Done.","timestamp":"2025-03-0{day}T10:20:00Z"}}
+{{"type":"result","status":"success","stats":{{"input_tokens":9,"output_tokens":2,"total_tokens":11}},"timestamp":"2025-03-0{day}T10:30:00Z"}}
 "#
         )
     };
@@ -173,8 +174,8 @@ fn the_time_between_two_launches_is_nobodys() {
         > Tokens: 2k sent, 10 received. Cost: $0.01 message, $0.01 session.\n\
         \n# aider chat started at 2025-08-26 10:00:00\n\n#### two\n\nDone.\n\n\
         > Tokens: 2k sent, 10 received. Cost: $0.01 message, $0.01 session.\n";
-    let transcripts = session("a", 1) + &session("b", 5);
-    for (file, active_ms) in [(transcripts.as_str(), 3_600_000), (history, 0)] {
+    let streams = session("a", 1) + &session("b", 5);
+    for (file, active_ms) in [(streams.as_str(), 3_600_000), (history, 0)] {
         let test = Test::new().file("s", file).file("p.toml", "[limits]\nduration = \"2h\"\n");
         let object = test.run(["replay", "s", "--policy", "p.toml", "--json"]).exits(0).json();
         assert_eq!(object["facts"]["iterations"], 2, "{object:#}");

@@ -132,7 +132,7 @@ enum Subject {
     AcknowledgeEach { socket: PathBuf, database: PathBuf },
     /// The journal whose waits for the disk are counted
     #[command(hide = true)]
-    Commit { folder: PathBuf },
+    Commit { folder: PathBuf, times: u64 },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -160,7 +160,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Subject::AcknowledgeEach { socket, database } => {
             done(plain_service::serve(&socket, &database))?
         }
-        Subject::Commit { folder } => done(journal::commit(&folder))?,
+        Subject::Commit { folder, times } => done(journal::commit(&folder, times))?,
     };
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

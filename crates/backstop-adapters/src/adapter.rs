@@ -29,6 +29,20 @@ pub trait Adapter: Send {
         listener: &mut dyn Listener,
     ) -> Outcome;
 
+    /// The command asks for records, so none that looks like one is only shown.
+    fn expect_records(&mut self) {}
+
+    /// Whether it seems to be in the middle of what it prints for people, so that the records of
+    /// another agent are probably only shown by it.
+    fn is_amid(&self) -> bool {
+        false
+    }
+
+    /// Whether its words are in the middle of a block of code, if it looks at that.
+    fn is_in_code(&self) -> Option<bool> {
+        None
+    }
+
     /// The totals that a later launch goes on from, where the agent tells totals. They are taken.
     fn totals(&mut self) -> Option<Totals> {
         None
@@ -55,6 +69,15 @@ pub trait Listener {
 impl<F: FnMut(Heard<'_>)> Listener for F {
     fn hear(&mut self, heard: Heard<'_>) {
         self(heard);
+    }
+}
+
+/// Hears all but what people have seen already.
+pub(crate) fn unseen(listener: &mut dyn Listener) -> impl FnMut(Heard<'_>) {
+    |heard| {
+        if !matches!(heard, Heard::Shown(_)) {
+            listener.hear(heard);
+        }
     }
 }
 

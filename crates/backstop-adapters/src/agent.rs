@@ -91,6 +91,21 @@ impl Agent {
         command::agent(command)
     }
 
+    /// Whether the agent that a command starts is Amp, which prints what Claude prints but its cost.
+    pub fn is_amp(command: &[impl AsRef<OsStr>]) -> bool {
+        command::is_amp(command)
+    }
+
+    /// Whether a command is nothing but an agent's own: no shell, which may start several.
+    pub fn is_alone_in(command: &[impl AsRef<OsStr>]) -> bool {
+        command::is_agents(command)
+    }
+
+    /// Whether a command asks its agent for records, so that what looks like one is its own.
+    pub fn is_asked_for_records(command: &[impl AsRef<OsStr>]) -> bool {
+        command::asks_for_records(command)
+    }
+
     /// The model that a command asks its agent for.
     pub fn model_of_command(command: &[impl AsRef<OsStr>]) -> Option<String> {
         model::of_command(command)

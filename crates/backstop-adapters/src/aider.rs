@@ -14,6 +14,7 @@ use backstop_core::time::Timestamp;
 use regex::Regex;
 
 use crate::calls::{Call, Returned};
+use crate::fence::Fence;
 use crate::launch::Launch;
 use crate::totals::Tokens;
 use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown};
@@ -39,8 +40,8 @@ pub struct Aider {
     is_history: bool,
     /// Own lines are not quoted, so what is quoted is the model's.
     is_screen: bool,
-    /// How many ticks opened the block of code that the model is in the middle of.
-    fence: Option<usize>,
+    /// The block of code that the model is in the middle of.
+    fence: Fence,
     /// Lines in it that look like aider's own.
     quoted: Vec<String>,
     /// The latest line in it is a report.
@@ -49,6 +50,8 @@ pub struct Aider {
     printed: bool,
     /// A program's output is on the screen, which nothing marks there.
     muted: bool,
+    /// A message has not been reported yet.
+    is_answering: bool,
 }
 
 impl Adapter for Aider {
@@ -79,6 +82,13 @@ impl Adapter for Aider {
         let silent = if self.printed { Outcome::Succeeded } else { Outcome::CutOff };
         self.launch.finish(exit, silent, listener)
     }
+
+    fn is_amid(&self) -> bool {
+        // Nobody else writes into a history.
+        let speaks = self.is_history && !self.words.trim().is_empty();
+        let has_failed = self.pending.is_some() || self.launch.has_failed();
+        (self.is_answering || speaks) && !has_failed
+    }
 }
 
 impl Aider {
@@ -92,14 +102,14 @@ impl Aider {
         }
         let before = self.fence;
         if self.is_screen {
-            self.fence = fence_after(before, line);
+            self.fence.pass(line);
         }
-        if !self.is_screen || before.is_none() && self.fence.is_none() {
+        if !self.is_screen || !before.is_open() && !self.fence.is_open() {
             return self.line_outside_code(line, moment, listener);
         }
         self.gather(line);
         self.is_after_report = Report::parse(line).is_some();
-        if self.fence.is_none() {
+        if !self.fence.is_open() {
             self.quoted.clear();
         } else if self.quoted.len() < MOST_QUOTED && OWN.is_match(line) {
             self.quoted.push(line.to_owned());
@@ -110,16 +120,18 @@ impl Aider {
     /// end of one may be taken for a beginning. A block that begins inside of one shows it, if a
     /// report came in between: aider ends what it says with that, and no block begins right behind.
     fn is_lost_in_code(&self, line: &str) -> bool {
-        let begins = self.fence.is_some()
+        let mut next = Fence::default();
+        next.pass(line);
+        let begins = self.fence.is_open()
             && !self.is_after_report
-            && fence_after(None, line).is_some()
-            && !line.trim_matches('`').trim().is_empty();
+            && next.is_open()
+            && !line.trim_matches(['`', '~']).trim().is_empty();
         begins && self.quoted.iter().any(|line| Report::parse(line).is_some())
     }
 
     /// A block of code that was never closed is none: an answer was cut off in the middle of it.
     fn leave_code(&mut self, moment: &Moment, listener: &mut dyn Listener) {
-        self.fence = None;
+        self.fence = Fence::default();
         for line in std::mem::take(&mut self.quoted) {
             self.line_outside_code(&line, moment, listener);
         }
@@ -128,11 +140,14 @@ impl Aider {
     fn line_outside_code(&mut self, line: &str, moment: &Moment, listener: &mut dyn Listener) {
         // What a block of code quotes is the model's: aider ends its own lines with two blanks. Not
         // every history has kept them, so elsewhere nobody looks at that.
-        let is_code = self.is_history && self.fence.is_some() && !line.ends_with("  ");
+        let is_code = self.is_history && self.fence.is_open() && !line.ends_with("  ");
         let quoted = line.strip_prefix('>').map(str::trim).filter(|_| !self.is_screen && !is_code);
         if !self.is_screen {
-            let is_prompt = line.starts_with("#### ");
-            self.fence = if is_prompt { None } else { fence_after(self.fence, line) };
+            if line.starts_with("#### ") {
+                self.fence = Fence::default();
+            } else {
+                self.fence.pass(line);
+            }
         }
         self.is_history |= quoted.is_some_and(|line| OWN.is_match(line));
         let own = quoted.unwrap_or(line).trim_end();
@@ -156,6 +171,7 @@ impl Aider {
         } else if line.starts_with("#### ") {
             self.give_up(listener);
             self.words.clear();
+            self.is_answering = true;
         } else if self.is_history && quoted.is_none() {
             self.gather(line);
         } else if own.starts_with("Tokens: ") || own.contains(" prompt tokens, ") {
@@ -220,6 +236,7 @@ impl Aider {
         self.launch.begin(None, Outcome::Succeeded, listener);
         self.cost = SessionCost::default();
         self.muted = false;
+        self.is_answering = true;
         self.words.clear();
     }
 
@@ -251,6 +268,7 @@ impl Aider {
         self.launch.goes_on();
         self.retried = None;
         self.muted = false;
+        self.is_answering = false;
         self.launch.said(self.words.trim(), listener);
         self.end_message();
         let tokens = Tokens {
@@ -320,16 +338,6 @@ static CONTEXT: LazyLock<Regex> = LazyLock::new(|| {
 const LONGEST_MESSAGE: usize = 256 * 1024;
 
 const MOST_QUOTED: usize = 256;
-
-/// The block of code after a line. One ends with as many ticks as it began with, and nothing else.
-fn fence_after(fence: Option<usize>, line: &str) -> Option<usize> {
-    let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
-    match fence {
-        None => (ticks >= 3).then_some(ticks),
-        Some(opened) if ticks >= opened && line[ticks..].trim().is_empty() => None,
-        open => open,
-    }
-}
 
 #[cfg(test)]
 mod tests;

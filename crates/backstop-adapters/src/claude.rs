@@ -26,7 +26,7 @@ use calls::Calls;
 use denied::Denied;
 use failing::Failing;
 use meter::Meter;
-use result::{failure, is_result, trace_of};
+use result::{Trace, failure, is_result};
 use speaking::Speaking;
 use streaming::Streaming;
 use wire::{Line, Message, StreamEvent};
@@ -56,7 +56,7 @@ struct Launch {
     session: String,
     outcome: Option<Outcome>,
     /// The trace of its last result.
-    result: Option<u64>,
+    result: Option<Trace>,
     /// It works on after its result.
     works_on: bool,
     /// Records are of a transcript, which has no result.
@@ -117,7 +117,7 @@ impl Claude {
     }
 
     fn line(&mut self, line: &Line<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        let result = (&*line.kind == "result" && is_result(line)).then(|| trace_of(line));
+        let result = (&*line.kind == "result" && is_result(line)).then(|| Trace::of(line));
         if result.is_some_and(|result| self.is_shown_again(result)) {
             return;
         }
@@ -153,11 +153,12 @@ impl Claude {
     }
 
     /// Whether the launch has ended with this very result, and it is only shown once more: scripts
-    /// like to print it. Where a launch is nothing but its result, the same may be another one's.
-    fn is_shown_again(&self, result: u64) -> bool {
+    /// like to print it.
+    fn is_shown_again(&self, result: Trace) -> bool {
         let launch = &self.launch;
         let is_over = launch.outcome.is_some() && !launch.works_on && self.meter.is_idle();
-        is_over && !launch.is_lone_result && launch.result == Some(result)
+        let is_lone = launch.is_lone_result;
+        is_over && launch.result.is_some_and(|latest| latest.is_shown_by(&result, is_lone))
     }
 
     /// Notices that a record belongs to another launch than those before.

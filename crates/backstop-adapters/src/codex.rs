@@ -10,10 +10,11 @@ mod text;
 use backstop_core::time::Timestamp;
 use serde_json::Value;
 
+use crate::adapter::unseen;
 use crate::fields::{count, parse, text};
 use crate::launch::Launch;
 use crate::totals::{Tokens, Totals};
-use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record};
+use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
 use text::Transcript;
 
 /// Reads what Codex prints or keeps: its stream, its session files, its text with a banner, or, where
@@ -89,12 +90,7 @@ impl Adapter for Codex {
         }
         if !self.has_turns {
             // The standard error is shown as it is.
-            let mut unseen = |heard: Heard<'_>| {
-                if !matches!(heard, Heard::Shown(_)) {
-                    listener.hear(heard);
-                }
-            };
-            self.beside.line(line, &mut self.launch, moment, &mut unseen);
+            self.beside.line(line, &mut self.launch, moment, &mut unseen(listener));
         }
     }
 
@@ -111,6 +107,10 @@ impl Adapter for Codex {
             self.launch.result(None, listener);
         }
         self.launch.finish(exit, silent, listener)
+    }
+
+    fn is_amid(&self) -> bool {
+        self.prints_text && self.transcript.is_amid()
     }
 
     fn totals(&mut self) -> Option<Totals> {

@@ -35,6 +35,13 @@ impl Adapter for Goose {
         if !is_record {
             return self.launch.plain_json(bytes, listener);
         }
+        // Its last word is `complete`: what comes behind is another launch's, with a sum of its own.
+        if self.launch.has_ended()
+            && !matches!(text(&value, "type"), Some("complete" | "notification"))
+        {
+            self.launch.begin_anew(None, Outcome::CutOff, listener);
+            self.total = Total::default();
+        }
         self.launch.took_record();
         self.launch.touch(listener);
         match text(&value, "type") {

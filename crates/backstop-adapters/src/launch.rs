@@ -60,6 +60,17 @@ impl Launch {
         another
     }
 
+    /// A launch begins, be it of the same session.
+    pub fn begin_anew(
+        &mut self,
+        session: Option<&str>,
+        silent: Outcome,
+        listener: &mut dyn Listener,
+    ) {
+        self.session = None;
+        self.begin(session, silent, listener);
+    }
+
     /// The agent says that it starts. After an end that is another launch, be it of the same
     /// session.
     pub fn start(

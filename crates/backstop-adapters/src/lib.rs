@@ -14,6 +14,7 @@ mod codex;
 mod cursor;
 mod excerpt;
 mod fault;
+mod fence;
 mod fields;
 mod framing;
 #[cfg(feature = "testing")]

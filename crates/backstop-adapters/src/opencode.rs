@@ -54,12 +54,16 @@ impl Adapter for OpenCode {
         if let Some(at) = at {
             listener.hear(Heard::At(at));
         }
-        // There is no opening record. Whatever names another session belongs to another launch.
+        // There is no opening record. Whatever names another session belongs to another launch. A
+        // step of the same one behind the last need not: so it goes on once it has summed up.
         if let Some(session) = text(&value, "sessionID")
             && self.session.as_deref() != Some(session)
         {
-            self.session = Some(session.to_owned());
-            self.launch.begin(Some(session), self.silent_outcome(false), listener);
+            let silent = self.silent_outcome(false);
+            if self.session.replace(session.to_owned()).is_some() && silent == Outcome::Succeeded {
+                self.launch.result(None, listener);
+            }
+            self.launch.begin_anew(Some(session), silent, listener);
             self.step = Step::Open;
             self.price = Price::default();
         }

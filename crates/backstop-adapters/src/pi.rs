@@ -37,7 +37,7 @@ impl Adapter for Pi {
         match kind {
             "session" => {
                 self.give_up(listener);
-                self.launch.begin(text(&value, "id"), Outcome::CutOff, listener);
+                self.launch.start(text(&value, "id"), Outcome::CutOff, listener);
             }
             "agent_start" => {
                 self.give_up(listener);

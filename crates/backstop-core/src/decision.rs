@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::Policy;
 use crate::reason::{NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -42,8 +43,36 @@ impl Decision {
         String::from_utf8(json).expect("JSON is text")
     }
 
+    /// Lets a rule win that fired with the same verdict: the one that came first, of two that end a run.
+    pub fn prefer(&mut self, rule: &RuleName, policy: &Policy) {
+        let is_it =
+            |met: &AlsoMet| met.rule == rule.index && met.verdict == self.verdict && !met.shadow;
+        let (Some(place), Some(winner), Some(reason)) =
+            (self.also_met.iter().position(is_it), &self.rule, &self.reason)
+        else {
+            return;
+        };
+        let beaten = AlsoMet {
+            rule: winner.index,
+            name: winner.name.clone(),
+            verdict: self.verdict,
+            reason: reason.clone(),
+            message: std::mem::take(&mut self.message),
+            value: self.value,
+            threshold: self.threshold,
+            shadow: false,
+        };
+        let won = std::mem::replace(&mut self.also_met[place], beaten);
+        self.next_step = policy.reason(&won.reason).next_step();
+        self.rule = Some(rule.clone());
+        self.reason = Some(won.reason);
+        self.message = won.message;
+        self.value = won.value;
+        self.threshold = won.threshold;
+    }
+
     /// The exit code of a command that ends with this decision.
-    pub fn exit_code(&self, policy: &crate::policy::Policy) -> u8 {
+    pub fn exit_code(&self, policy: &Policy) -> u8 {
         match (self.verdict, &self.reason) {
             (Verdict::Continue | Verdict::Warn | Verdict::Complete, _) => 0,
             (_, Some(code)) => policy.reason(code).exit_code(),

@@ -253,6 +253,12 @@ impl Engine {
         render::decision(self)
     }
 
+    /// The same for whom only the winner counts: nothing is said of the other rules.
+    pub fn poll_winner(&mut self, now: Moment) -> Decision {
+        self.decide(now);
+        render::winner(self)
+    }
+
     /// When the answer may change by itself, on each clock. Asked before that, no rule that depends
     /// on time alone has changed. Valid until the next event.
     pub fn poll_timeout(&self) -> Wake {

@@ -179,7 +179,7 @@ event_kinds! {
     /// An operator changed a limit of this run, by its reason's name.
     "raised" => Raised,
         r#"{"type":"raised","limit":"max_iterations","value":100,"by":"ann","why":"nearly done"}"#;
-    /// The machine slept, or the process was stopped, for so long.
+    /// The machine slept, or the process was stopped, for so long; 0: it stands still from here on.
     "suspended" => Suspended,
         r#"{"type":"suspended","ms":3600000}"#;
     /// How far the work is from what was asked for, from 0 to 1.

@@ -9,6 +9,7 @@
 mod arithmetic;
 mod evaluate;
 mod fact;
+mod failure;
 mod lower;
 mod names;
 mod node;

@@ -185,7 +185,12 @@ impl Facts {
                 Watch::RERUN | self.success() | self.made_progress(now)
             }
             EventKind::Progress(_) => Watch::NONE,
+            EventKind::Suspended(suspended) if suspended.ms == 0 => {
+                self.clock.wait(Wait::Continuation);
+                Watch::NONE
+            }
             EventKind::Suspended(suspended) => {
+                self.clock.done_waiting(Wait::Continuation);
                 // Nobody could answer meanwhile: that time is not taken from the question's.
                 let slept = Duration::from_millis(suspended.ms);
                 self.asked_at = self.asked_at.map(|asked| asked.plus(slept).min(now.at));
@@ -301,7 +306,8 @@ impl Facts {
             }
             EventKind::Halted(_) => {
                 self.turn = None;
-                self.waits.end(now);
+                let limited = self.ended_rate_limited().then_some(self.worker.retry_at);
+                self.waits.halted(now, limited);
                 self.clock.wait(Wait::Resume);
                 Watch::NONE
             }
@@ -309,6 +315,7 @@ impl Facts {
             EventKind::Released(_) => self.goes_on(now),
             EventKind::Resumed(resumed) => {
                 self.handoff.resumed(resumed);
+                self.waits.resumed(resumed, now);
                 self.goes_on(now)
             }
         }

@@ -95,6 +95,8 @@ choices! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub policy: Policy,
+    /// The document is an older tool's, whose users know what it does.
+    is_dialect: bool,
     /// What will surprise and was noticed while reading.
     noticed: Vec<Diagnostic>,
     /// What was added for safety, in one sentence each.
@@ -106,7 +108,7 @@ impl Loaded {
     /// other for it, so it is left to those who want to know.
     pub fn lints(&self) -> Vec<Diagnostic> {
         let mut lints = self.noticed.clone();
-        lints.extend(lint::check(&self.policy));
+        lints.extend(lint::check(&self.policy, self.is_dialect));
         in_order(lints)
     }
 }
@@ -114,7 +116,8 @@ impl Loaded {
 /// A policy that nobody wrote has nothing to surprise its author with.
 impl From<Policy> for Loaded {
     fn from(policy: Policy) -> Self {
-        Self { policy, noticed: Vec::new(), notes: Vec::new() }
+        let is_dialect = policy.dialect.is_some();
+        Self { policy, is_dialect, noticed: Vec::new(), notes: Vec::new() }
     }
 }
 

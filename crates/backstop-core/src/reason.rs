@@ -22,7 +22,7 @@ pub use any::AnyReason;
 pub use custom::{CustomReason, Problem};
 pub use document::{markdown_table, reference};
 pub use family::{Family, UnknownFamily};
-pub use lookup::{UnknownReason, find, limit_code, nearest};
+pub use lookup::{UnknownReason, find, limit_code, limit_name, nearest};
 pub use registry::{ReasonCode, all};
 pub use values::Values;
 

@@ -7,9 +7,42 @@ use serde::Serialize;
 use crate::condition::Condition;
 use crate::decision::Decision;
 use crate::engine::Engine;
+use crate::expression::Expression;
+use crate::policy::Policy;
 use crate::reason::{NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
+
+/// Whether a policy says anything of re-runs. Where one that was not named for them does not, the preset
+/// for them counts.
+pub fn speaks_of_reruns(policy: &Policy) -> bool {
+    fn reads_them(when: &Condition) -> bool {
+        match when {
+            Condition::FailureClass(_)
+            | Condition::JobAttempts(_)
+            | Condition::TotalAttempts(_)
+            | Condition::NoSignalChange(_)
+            | Condition::Cooldown(_)
+            | Condition::Unresolved(_) => true,
+            Condition::Expr(expr) => {
+                let read = expr.expression.as_ref().map_or(&[][..], Expression::variables);
+                read.iter().any(|name| FACTS.contains(name))
+            }
+            other => other.parts().iter().any(reads_them),
+        }
+    }
+    policy.rules.iter().any(|rule| reads_them(&rule.when))
+}
+
+/// The facts that only re-runs have.
+const FACTS: [&str; 6] = [
+    "job_attempts",
+    "total_attempts",
+    "failure_class",
+    "failure_signals",
+    "last_changed_at",
+    "first_failure_at",
+];
 
 /// What an answer must echo and cannot know by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +139,13 @@ pub struct Metadata {
 }
 
 impl Answer {
+    /// As it goes over the wire, on one line.
+    pub fn to_json(&self) -> String {
+        let mut json = Vec::with_capacity(JSON_LENGTH);
+        serde_json::to_writer(&mut json, self).expect("an answer is plain data");
+        String::from_utf8(json).expect("JSON is text")
+    }
+
     /// Puts a decision of this engine into words that re-run bots know.
     pub fn new(engine: &Engine, decision: &Decision, request: Request) -> Self {
         let word = word(decision.verdict);
@@ -136,6 +176,9 @@ impl Answer {
         }
     }
 }
+
+/// Most answers are shorter.
+const JSON_LENGTH: usize = 1_024;
 
 const CONTINUE: &str = "CONTINUE";
 const ALL_PASSED: &str = "All stop condition checks passed - safe to continue automation";
@@ -214,4 +257,34 @@ fn thresholds(engine: &Engine) -> Thresholds {
         }
     }
     thresholds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Syntax;
+
+    #[test]
+    fn an_expression_speaks_of_reruns_if_it_reads_their_facts() {
+        for (cel, speaks) in [
+            ("cost_usd > 5.0", false),
+            ("iterations > 3 && exit_code == 1", false),
+            ("job_attempts > 3", true),
+            ("iterations > 3 || total_attempts > 9", true),
+            ("failure_class == 'infra'", true),
+            ("size(failure_signals) > 2", true),
+            ("last_changed_at == null", true),
+            ("first_failure_at != null", true),
+        ] {
+            for when in [
+                format!("{{ type = 'expr', cel = \"{cel}\" }}"),
+                format!("{{ type = 'all', conditions = [{{ type = 'expr', cel = \"{cel}\" }}] }}"),
+            ] {
+                let document = format!("[[rule]]\nwhen = {when}\nthen = 'stop'\n");
+                let loaded = Policy::load(document.as_bytes(), Syntax::Toml);
+                let policy = loaded.unwrap_or_else(|errors| panic!("{document}{errors:?}")).policy;
+                assert_eq!(speaks_of_reruns(&policy), speaks, "{document}");
+            }
+        }
+    }
 }

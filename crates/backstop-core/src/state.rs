@@ -1,16 +1,20 @@
 //! Where a run stands, as `state.json` and `backstop show` tell it.
 
+mod help;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::condition::{Condition, words};
+use crate::condition::Condition;
+use crate::condition::words::{self, first_line};
 use crate::decision::Decision;
 use crate::engine::Engine;
+use crate::event::{Event, Resumed};
 use crate::id::RunId;
 use crate::policy::{Dialect, Policy};
-use crate::reason::Values;
+use crate::reason::{self, Values};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
@@ -254,7 +258,8 @@ impl Statistics {
 /// Whether it is not the limit that was reached, but nobody can tell how far it is.
 pub fn is_unmetered(decision: &Decision, engine: &Engine) -> bool {
     let Some(winner) = decision.rule.as_ref().map(|rule| rule.index) else { return false };
-    matches!(engine.condition(winner), Condition::MaxCost(_) | Condition::MaxTokens(_))
+    let condition = engine.policy().all_rules().nth(winner).map(|rule| &rule.when);
+    matches!(condition, Some(Condition::MaxCost(_) | Condition::MaxTokens(_)))
         && decision.unknown.iter().any(|rule| rule.rule == winner)
 }
 
@@ -263,30 +268,72 @@ const UNMETERED: &str = "{detail}, so nobody can tell how near the limit is: {va
 
 /// What is known of the run, to be filled into the reason's texts.
 pub fn values(run: RunId, decision: &Decision, engine: &Engine) -> Values {
-    let figures = Figures::of(decision, engine.policy());
     let mut values = Values::new()
         .with("run", run)
         .with("iterations", engine.facts().iterations)
-        .with("detail", detail(decision, engine));
+        .with("detail", detail(decision, engine))
+        .with("until", help::until(decision, engine).unwrap_or_default())
+        .with("help", help::of(decision, engine).unwrap_or_default());
+    let Some(figures) = Figures::of_winner(decision, engine.policy()) else { return values };
     if let Some(value) = decision.value {
         values = values.with("value", figures.text(value));
     }
     if let Some(threshold) = decision.threshold {
         values = values.with("threshold", figures.text(threshold));
         // Room from where the run stands, not only from where the limit was.
-        let reached = decision.value.unwrap_or(threshold).max(threshold);
-        values = values.with("raised", figures.raised(reached));
+        let raised = figures.raised(decision.value.unwrap_or(threshold).max(threshold));
+        values = values.with("raised", raised + &raised_too(decision, engine));
     }
     values
+}
+
+/// What must be raised beside the limit that won, as it follows that one in a command: a run that goes
+/// on would else stop at the next one at once.
+fn raised_too(decision: &Decision, engine: &Engine) -> String {
+    let limits = engine.policy().raisable();
+    let is_raised = |code: &str| limits.iter().any(|limit| limit.code == reason::limit_code(code));
+    let candidates = decision.also_met.iter().filter(|met| {
+        let ends = matches!(met.verdict, Verdict::Stop | Verdict::Kill | Verdict::Fail);
+        ends && !met.shadow && met.threshold.is_some() && is_raised(&met.reason)
+    });
+    let candidates: Vec<_> = candidates.collect();
+    if candidates.is_empty() {
+        return String::new();
+    }
+    // Who goes on has seen it: streaks count anew from there, totals do not.
+    let mut resumed = engine.clone();
+    let now = resumed.view().now;
+    resumed.handle_event(&Event::new(Resumed::default()).at(now.at), now.at);
+    let then = resumed.poll_decision(now);
+    let still_fires = |rule: usize| {
+        then.rule.as_ref().is_some_and(|winner| winner.index == rule)
+            || then.also_met.iter().any(|met| met.rule == rule)
+    };
+    let mut named: Vec<&str> =
+        decision.reason.iter().map(|code| reason::limit_code(code)).collect();
+    let mut text = String::new();
+    for met in candidates.into_iter().filter(|met| still_fires(met.rule)) {
+        let code = reason::limit_code(&met.reason);
+        if named.contains(&code) {
+            continue;
+        }
+        named.push(code);
+        let Some(figures) = Figures::of(met.rule, engine.policy()) else { continue };
+        let threshold = met.threshold.unwrap_or_default();
+        let raised = figures.raised(met.value.unwrap_or(threshold).max(threshold));
+        text.push_str(&format!(" --raise {}={raised}", reason::limit_name(code)));
+    }
+    text
 }
 
 /// What the world said: the last error where the reason is one, else the decision's own words.
 fn detail(decision: &Decision, engine: &Engine) -> String {
     let error = engine.facts().errors.last.as_ref().map(|error| error.message.as_str());
-    match (decision.reason.as_deref(), error) {
-        (Some("error" | "critical_failure"), Some(message)) => message.to_owned(),
-        _ => decision.message.trim_end_matches('.').to_owned(),
-    }
+    let said = match (decision.reason.as_deref(), error) {
+        (Some("error" | "critical_failure"), Some(message)) => first_line(message),
+        _ => &decision.message,
+    };
+    said.trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// How the figures of a condition are read.
@@ -301,9 +348,15 @@ enum Figures {
 }
 
 impl Figures {
-    fn of(decision: &Decision, policy: &Policy) -> Self {
-        let index = decision.rule.as_ref().map_or(usize::MAX, |rule| rule.index);
-        match policy.all_rules().nth(index).map(|rule| &rule.when) {
+    fn of_winner(decision: &Decision, policy: &Policy) -> Option<Self> {
+        Self::of(decision.rule.as_ref().map_or(usize::MAX, |rule| rule.index), policy)
+    }
+
+    /// Those of the rule with this number; none for what counts how often something happened, which
+    /// says nothing of how much.
+    fn of(rule: usize, policy: &Policy) -> Option<Self> {
+        Some(match policy.all_rules().nth(rule).map(|rule| &rule.when) {
+            Some(Condition::Worker(_)) => return None,
             Some(Condition::NoProgress(_)) => Self::Iterations,
             Some(
                 Condition::MaxDuration(_)
@@ -323,7 +376,7 @@ impl Figures {
                 | Condition::Quota(_),
             ) => Self::Share,
             _ => Self::Count,
-        }
+        })
     }
 
     fn text(self, figure: f64) -> String {
@@ -345,10 +398,22 @@ impl Figures {
             Self::Milliseconds => words::duration(Duration::from_millis(whole(reached * 2.0)))
                 .to_string()
                 .replace(' ', ""),
-            Self::Dollars => (reached * 2.0).to_string(),
-            Self::Share => f64::midpoint(reached, 1.0).min(1.0).to_string(),
+            Self::Dollars => dollars_and_cents(reached * 2.0).to_string(),
+            Self::Share => rounded(f64::midpoint(reached, 1.0).min(1.0), 4).to_string(),
         }
     }
+}
+
+/// Whole cents, where there are any.
+fn dollars_and_cents(dollars: f64) -> f64 {
+    let decimals = if dollars < 0.1 { 6 } else { 2 };
+    let whole = rounded(dollars, decimals);
+    if whole > 0.0 { whole } else { dollars }
+}
+
+fn rounded(figure: f64, decimals: i32) -> f64 {
+    let unit = 10_f64.powi(decimals);
+    (figure * unit).round() / unit
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it asks about so")]
@@ -369,11 +434,15 @@ fn whole(figure: f64) -> u64 {
 fn condition_name(decision: &Decision, policy: &Policy) -> Option<String> {
     let rule = policy.all_rules().nth(decision.rule.as_ref()?.index)?;
     let name = rule.when.type_name();
-    Some(match policy.dialect {
-        Some(Dialect::Pipeline) if matches!(rule.when, Condition::MaxAttempts(_)) => {
-            "CIRCUIT_BREAKER".to_owned()
-        }
-        Some(Dialect::Pipeline) => name.to_uppercase(),
+    Some(match (policy.dialect, &rule.when) {
+        (Some(Dialect::Pipeline), Condition::MaxAttempts(_)) => "CIRCUIT_BREAKER".to_owned(),
+        (
+            Some(Dialect::Pipeline),
+            Condition::ConsecutiveFails(_) | Condition::RejectRate(_) | Condition::RetryRate(_),
+        ) => name.to_uppercase(),
         _ => name.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,18 +147,28 @@ impl Standing<'_> {
         let values = self.values();
         let figures = ["{value|}", "{threshold|}"].map(|name| values.fill_prose(name));
         let detail = values.fill_prose("{detail|}");
+        let is_said = !detail.is_empty() && message.contains(&detail);
         let says_the_same = |sentence: &str| {
             let has_figures = figures
                 .iter()
                 .all(|figure| !figure.is_empty() && sentence.contains(figure.as_str()));
-            let has_detail =
-                !detail.is_empty() && message.contains(&detail) && sentence.contains(&detail);
+            let has_detail = is_said && sentence.contains(DETAIL);
             has_figures || has_detail || (!message.is_empty() && sentence.contains(message))
         };
-        let added = reason.diagnosis.split_inclusive(". ").map(str::trim);
+        // What the world said may look like several sentences, so it is put in behind the others.
+        let diagnosis = match self.decision {
+            Some(_) => {
+                let open = if detail.is_empty() { "" } else { DETAIL };
+                let reason = self.engine.policy().reason(&reason.code);
+                reason.diagnosis(&values.with("detail", open))
+            }
+            None => reason.diagnosis.clone(),
+        };
+        let added = diagnosis.split_inclusive(". ").map(str::trim);
         let added = added.filter(|sentence| !says_the_same(sentence)).take(2);
+        let added = added.map(|sentence| sentence.replace(DETAIL, &detail));
         let said = (!message.is_empty()).then(|| format!("{message}."));
-        said.iter().map(String::as_str).chain(added).collect::<Vec<_>>().join(" ")
+        said.into_iter().chain(added).collect::<Vec<_>>().join(" ")
     }
 
     /// What is known of the run, to be filled into texts.
@@ -195,3 +205,6 @@ fn good_for(command: &str) -> &'static str {
 }
 
 const MOST_COMMANDS: usize = 3;
+
+/// Stands for what the world said until the sentences around it are told apart.
+const DETAIL: &str = "{detail}";

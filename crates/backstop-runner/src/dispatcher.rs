@@ -4,6 +4,7 @@
 //! signals, probes, timers) own their things and send messages; `Dispatcher::next` takes one
 //! message at a time.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::event::{Note, Noted, RunStarted};
+use backstop_core::event::{Event, Note, Noted, RunStarted};
 use backstop_core::id::RunId;
 use backstop_core::reason::ReasonCode;
 use backstop_core::redact::Redactor;
@@ -62,6 +63,7 @@ mod testing;
 use asking::{Asking, Said};
 use between::Gate;
 pub use halt::Outcome;
+pub(crate) use halt::unrecorded;
 use happening::Happening;
 use iteration::Told;
 use journalling::Seen;
@@ -149,7 +151,8 @@ pub struct Dispatcher {
     pub(crate) policy_name: String,
     pub(crate) notes: Vec<String>,
     pub(crate) verification: Option<String>,
-    pub(crate) meters_noted: bool,
+    /// The rules of which it was said that they can't be held.
+    pub(crate) unheld_noted: BTreeSet<usize>,
     /// It was said that nobody tells of tests.
     pub(crate) tests_noted: bool,
     /// Why the drift could not be measured the last time.
@@ -213,11 +216,11 @@ impl Dispatcher {
         loop {
             let decision = self.until_halted().await?;
             let outcome = self.halt(decision).await?;
-            if !self.may_resume_alone(&outcome, resumptions) {
+            let Some(wait) = self.wait_to_resume_alone(&outcome, resumptions) else {
                 return Ok(outcome);
-            }
+            };
             resumptions += 1;
-            match self.resume_alone(&outcome, resumptions).await? {
+            match self.resume_alone(&outcome, wait, resumptions).await? {
                 Gate::Go => {}
                 Gate::Halt(decision) => return self.halt(*decision).await,
             }
@@ -252,7 +255,7 @@ impl Dispatcher {
             containment: self.tree.containment(),
             policy_name: &self.policy_name,
             notes: &self.notes,
-            resumed: start != Start::New,
+            resumed: !matches!(start, Start::New),
         });
         self.pump.print(text);
         match start {
@@ -267,9 +270,14 @@ impl Dispatcher {
                     total_units: self.launch.total_units,
                 });
             }
-            // What came before was journalled by whoever resumed the run. The file still tells of
-            // the last halt.
-            Start::Resumed => self.write_state_of_going_on(),
+            // The file still tells of the last halt.
+            Start::Resumed { journalled } => {
+                for event in journalled {
+                    let text = self.reporter.event(&event, &self.engine);
+                    self.pump.print(text);
+                }
+                self.write_state_of_going_on();
+            }
         }
         let detail = self.tree.containment().as_str().to_owned();
         let seq = self.take(Noted { what: Note::Containment, detail });
@@ -344,8 +352,11 @@ impl Dispatcher {
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a dispatcher begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Start {
     New,
-    Resumed,
+    Resumed {
+        /// What whoever resumed the run has journalled; nobody who watches it has seen that yet.
+        journalled: Vec<Event>,
+    },
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use backstop_core::policy::Lifted;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 /// What `run` was told that is not in the policy. Kept with the run for `resume`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,19 @@ pub struct Launch {
     /// The policy that the run began with.
     #[serde(default)]
     pub policy: Option<PolicyName>,
+    /// What flags said over it. They are of the run, and stay where another policy is applied.
+    #[serde(default)]
+    pub flags: PolicyFlags,
+}
+
+/// The part of a policy that was said by flags.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyFlags {
+    /// In the keys of a policy; null where there was none.
+    pub said: Json,
+    pub count: usize,
+    /// Rule sets below the policy's own rules.
+    pub presets: Vec<String>,
 }
 
 /// What a policy was called: one that says the same may be stored under another name.

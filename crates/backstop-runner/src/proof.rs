@@ -1,6 +1,6 @@
 //! What bears out a claim that the work is done, and which claims need it.
 
-use backstop_core::condition::Condition;
+use backstop_core::condition::{Condition, OutputSource};
 use backstop_core::decision::Decision;
 use backstop_core::event::{ReviewOutcome, VerificationOutcome};
 use backstop_core::policy::Policy;
@@ -36,6 +36,17 @@ impl Proof {
         why.map(|why| Refusal { rule, why })
     }
 
+    /// The claim of a decision that rests on the words of an agent that itself says that it failed.
+    pub(crate) fn refuses_words(self, policy: &Policy, decision: &Decision) -> Option<Refusal> {
+        let is_proven = self.verification == Some(VerificationOutcome::Passed);
+        if decision.verdict != Verdict::Complete || is_proven {
+            return None;
+        }
+        let rule = decision.rule.as_ref()?.index;
+        let rests_on_words = rests_on_words(&policy.all_rules().nth(rule)?.when);
+        rests_on_words.then_some(Refusal { rule, why: "the agent says that it failed" })
+    }
+
     fn lacks_verification(self, policy: &Policy, when: &Condition) -> Option<&'static str> {
         let is_wanted = policy.settings.verify.is_some() && can_be_said(when, Judge::Verification);
         let is_proven = self.verification == Some(VerificationOutcome::Passed);
@@ -59,6 +70,16 @@ impl Proof {
 enum Judge {
     Verification,
     Review,
+}
+
+/// Whether a condition needs what the agent itself said; what stands anywhere in the output is less.
+fn rests_on_words(when: &Condition) -> bool {
+    match when {
+        Condition::OutputPattern(pattern) => pattern.r#in != OutputSource::Any,
+        Condition::All(parts) => parts.iter().any(rests_on_words),
+        Condition::Any(parts) => parts.iter().all(rests_on_words),
+        _ => false,
+    }
 }
 
 /// Whether a condition can hold without this judge's word. A script is the user's own proof. That

@@ -118,7 +118,8 @@ fn number_or_duration(text: &str) -> Option<LimitValue> {
 
 fn unknown(name: &str, policy: &Policy) -> RaiseError {
     let raisable = policy.raisable();
-    let mut names: Vec<&str> = raisable.iter().map(|limit| short(&limit.code)).collect();
+    let mut names: Vec<&str> =
+        raisable.iter().map(|limit| reason::limit_name(&limit.code)).collect();
     names.sort_unstable();
     names.dedup();
     let codes = raisable.iter().map(|limit| limit.code.as_str());
@@ -127,14 +128,6 @@ fn unknown(name: &str, policy: &Policy) -> RaiseError {
         None => format!("it has {}", names.join(", ")),
     };
     RaiseError::Unknown { name: name.to_owned(), hint }
-}
-
-/// How people call the usual ones.
-fn short(code: &str) -> &str {
-    ["iterations", "duration", "tokens", "cost_usd"]
-        .into_iter()
-        .find(|name| reason::limit_code(name) == code)
-        .unwrap_or(code)
 }
 
 fn kinds(expected: &[LimitKind]) -> String {

@@ -1,7 +1,7 @@
 //! Going on with a run that halted or whose supervisor died.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backstop_core::condition::{ClockTime, Condition};
 use backstop_core::decision::Decision;
@@ -14,14 +14,17 @@ use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::{Moment, millis};
 use backstop_core::verdict::Verdict;
 use backstop_store::{
-    Batch, Holder, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError,
+    Batch, Holder, Home, Lease, LeaseRecord, NewEvent, Run, RunUpdate, Snapshot, Store, StoreError,
     Writer,
 };
 
 use crate::clock::wall_time;
+use crate::dispatcher::{RunError, settings};
 use crate::launch::Launch;
 use crate::loading;
 use crate::raise::{self, Raise, RaiseError};
+use crate::reserve::Reserve;
+use crate::supervisor::refuse_if_halted;
 use crate::tree::identity::{self, Life};
 use crate::tree::{Tree, orphans};
 use crate::unsupervised::PinnedPolicy;
@@ -50,6 +53,10 @@ pub struct Ready {
     pub policy_name: String,
     /// What was found and done on the way.
     pub notes: Vec<String>,
+    /// What was journalled on the way.
+    pub journalled: Vec<Event>,
+    /// Taken before anything was changed.
+    pub(crate) reserve: Reserve,
 }
 
 /// Why a run can't go on.
@@ -74,8 +81,45 @@ pub enum ResumeError {
          hint: see what they wait for (`ps -o pid,stat,wchan,cmd`); resume when they are gone"
     )]
     Unkillable { run: String, names: String },
+    /// It may not start, or could not be recorded.
+    #[error(transparent)]
+    NotStarted(#[from] RunError),
     #[error("can't read how run {run} was started: {cause}")]
     Launch { run: String, cause: String },
+}
+
+/// Waits for a supervisor that is about to end: one whose outer process is gone, that was told to end
+/// the run, or that has halted it. It is waited for as long as its iteration may take to end; then, or
+/// where nothing says that it ends, whoever takes the run over is told that it is running.
+///
+/// # Errors
+/// The store can't be read.
+pub async fn let_it_end(
+    store: &dyn Store,
+    run: RunId,
+    mut tell: impl FnMut(&str),
+) -> Result<(), StoreError> {
+    let began = Instant::now();
+    let (mut most, mut is_told) = (None, false);
+    loop {
+        let Some(record) = store.lease_fetch(run).await? else { return Ok(()) };
+        let is_here = identity::life(&record.holder) == Life::Alive;
+        if record.released || !is_here || most.is_some_and(|most| began.elapsed() > most) {
+            return Ok(());
+        }
+        let loaded = loading::load(store, run).await?;
+        let is_ending = identity::is_orphaned(&record.holder)
+            || loaded.run.status.is_halted()
+            || was_stopping(&loaded.engine);
+        if !is_ending {
+            return Ok(());
+        }
+        most.get_or_insert_with(|| settings::grace(loaded.engine.policy()) + TIME_TO_HALT);
+        if began.elapsed() > WORTH_SAYING && !std::mem::replace(&mut is_told, true) {
+            tell(&format!("waiting until process {} has ended run {run}", record.holder.pid));
+        }
+        tokio::time::sleep(LOOKED_AT_EVERY).await;
+    }
 }
 
 /// Takes a run over: its lease, its facts, and what is left of its processes.
@@ -84,6 +128,7 @@ pub enum ResumeError {
 /// The run is somebody else's, is completed, or would stop again at once.
 pub async fn take_over(
     store: &Arc<dyn Store>,
+    home: &Home,
     tree: &Tree,
     run: Run,
     wishes: &Wishes,
@@ -106,6 +151,8 @@ pub async fn take_over(
     launch.auto_resume = wishes.auto_resume.unwrap_or(launch.auto_resume);
     // Whether it can go on at all is found out before anything is changed.
     rehearse(&loading::load(&**store, run.id).await?.engine, &run, wishes)?;
+    refuse_if_halted(&**store, &launch).await?;
+    let reserve = Reserve::take(&home.run(run.id))?;
     let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
     let mut notes = Vec::new();
     let holder = before.as_ref().map(|record| &record.holder);
@@ -122,11 +169,16 @@ pub async fn take_over(
     // Read again: only now nobody else can have written.
     let loaded = loading::load(&**store, run.id).await?;
     let policy_name = policy_name(&**store, &launch, loaded.engine.policy_hash()).await?;
-    let mut journal =
-        Taking { engine: loaded.engine, seq: loaded.last_seq, events: Vec::new(), policy_name };
+    let mut journal = Taking {
+        engine: loaded.engine,
+        seq: loaded.last_seq,
+        events: Vec::new(),
+        told: Vec::new(),
+        policy_name,
+    };
     let last = journal.engine.facts().last_event_at();
     if let Some(last) = last.filter(|_| !run.status.is_halted()) {
-        journal.take(Suspended { ms: millis(wall_time().since(last)) });
+        journal.take(Suspended { ms: millis(wall_time().since(last)).max(1) });
     }
     if !ended.is_empty() {
         journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
@@ -147,8 +199,9 @@ pub async fn take_over(
         journal.set_aside_what_cannot_be_raised();
     }
     journal.commit(&**store, &lease).await?;
-    let Taking { engine, seq, policy_name, .. } = journal;
-    Ok(Ready { lease, launch, engine, last_seq: seq, policy_name, notes })
+    let Taking { engine, seq, policy_name, told, .. } = journal;
+    let (last_seq, journalled) = (seq, told);
+    Ok(Ready { lease, launch, engine, last_seq, policy_name, notes, journalled, reserve })
 }
 
 /// The epoch of a holder that is known to be dead; none if the lease is free.
@@ -204,6 +257,12 @@ pub fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), Resum
         engine.handle_event(&event, now.at);
     }
     let decision = engine.poll_decision(now);
+    if decision.verdict != Verdict::Complete
+        && let Some(short) = engine.preflight(now)
+        && let Some(hint) = hint(&short, &engine, run, wishes)
+    {
+        return Err(ResumeError::StillFires { message: short.message, hint });
+    }
     let is_unknown = |index| decision.unknown.iter().any(|unknown| unknown.rule == index);
     let stands_in_the_way = match decision.verdict {
         Verdict::Stop | Verdict::Kill | Verdict::Fail => true,
@@ -214,14 +273,14 @@ pub fn rehearse(engine: &Engine, run: &Run, wishes: &Wishes) -> Result<(), Resum
     if !stands_in_the_way {
         return Ok(());
     }
-    match hint(&decision, &engine, run) {
+    match hint(&decision, &engine, run, wishes) {
         Some(hint) => Err(ResumeError::StillFires { message: decision.message, hint }),
         None => Ok(()),
     }
 }
 
 /// How to let the run go on, where a limit stands in its way.
-fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
+fn hint(decision: &Decision, engine: &Engine, run: &Run, wishes: &Wishes) -> Option<String> {
     let code = decision.reason.as_deref()?;
     let rule = decision.rule.as_ref()?.index;
     if decision.unknown.iter().any(|unknown| unknown.rule == rule) {
@@ -251,10 +310,22 @@ fn hint(decision: &Decision, engine: &Engine, run: &Run) -> Option<String> {
     let values = backstop_core::state::values(run.id, decision, engine);
     let commands = engine.policy().reason(code).next_commands(&values);
     let raising = commands.into_iter().find(|command| command.contains("--raise"));
-    Some(raising.unwrap_or_else(|| {
+    let raising = raising.unwrap_or_else(|| {
         let name = state.stop_reason.map_or(code.to_owned(), |reason| reason.code);
         format!("backstop resume {} --raise {name}=VALUE", run.id)
-    }))
+    });
+    Some(with_given(raising, &wishes.raises))
+}
+
+/// The command with what was raised already, where it does not raise that further itself.
+fn with_given(command: String, raises: &[String]) -> String {
+    let code = |raise: &str| {
+        let name = raise.split('=').next().unwrap_or_default().trim().to_ascii_lowercase();
+        reason::limit_code(&name).to_owned()
+    };
+    let named: Vec<String> = command.split(" --raise ").skip(1).map(code).collect();
+    let given = raises.iter().filter(|given| !named.contains(&code(given)));
+    given.fold(command, |command, given| format!("{command} --raise {given}"))
 }
 
 async fn policy_name(store: &dyn Store, launch: &Launch, hash: &str) -> Result<String, StoreError> {
@@ -269,6 +340,7 @@ struct Taking {
     engine: Engine,
     seq: u64,
     events: Vec<NewEvent>,
+    told: Vec<Event>,
     policy_name: String,
 }
 
@@ -287,6 +359,7 @@ impl Taking {
             kind: event.kind.type_name(),
             body: event.to_json(),
         });
+        self.told.push(event);
     }
 
     async fn set_unmetered(
@@ -405,3 +478,8 @@ pub fn end_left_behind(run: RunId, holder: Option<&Holder>) -> Result<Vec<String
 
 /// How long orphans have between SIGTERM and SIGKILL.
 const ORPHANS_GRACE: Duration = Duration::from_secs(2);
+/// What a halt takes beside the end of the iteration: the work is kept, people are told.
+const TIME_TO_HALT: Duration = Duration::from_secs(5);
+const LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
+/// Who has just halted its run is gone sooner.
+const WORTH_SAYING: Duration = Duration::from_millis(300);

@@ -22,11 +22,13 @@ use crate::guards::Guards;
 use crate::guards::protected::Protected;
 use crate::halt_order;
 use crate::journalled;
+use crate::last_words;
 use crate::launch::Launch;
 use crate::notify::Notifier;
 use crate::probe::Probes;
 use crate::progress::ProgressSources;
 use crate::report::{Phase, Reporter};
+use crate::reserve::Reserve;
 use crate::resuming::Ready;
 use crate::secrets;
 use crate::signals::Signals;
@@ -93,14 +95,16 @@ impl Supervisor {
             pruned: false,
         };
         let holder = self.tree.holder();
-        self.refuse_if_halted(&launch).await?;
+        refuse_if_halted(&*self.store, &launch).await?;
+        let reserve = Reserve::take(&self.home.run(run))?;
         let opened = async {
             self.store.policy_put(&stored).await?;
             self.store.run_create(&record).await?;
             self.store.lease_acquire(run, &holder, self.lease_duration, None).await
         };
         let lease = opened.await.map_err(|error| RunError::Store(Arc::new(error)))?;
-        self.drive(lease, launch, engine, 0, Start::New).await
+        let work = Work { lease, launch, engine, last_seq: 0, start: Start::New };
+        self.drive(work, reserve).await
     }
 
     /// Goes on with a run whose lease was taken and whose journal says how it goes on.
@@ -108,34 +112,21 @@ impl Supervisor {
     /// # Errors
     /// As for [`Supervisor::begin`].
     pub async fn go_on(self, ready: Ready) -> Result<Outcome, RunError> {
-        let Ready { lease, launch, engine, last_seq, .. } = ready;
-        self.refuse_if_halted(&launch).await?;
-        self.drive(lease, launch, engine, last_seq, Start::Resumed).await
+        let Ready { lease, launch, engine, last_seq, journalled, reserve, .. } = ready;
+        let start = Start::Resumed { journalled };
+        self.drive(Work { lease, launch, engine, last_seq, start }, reserve).await
     }
 
-    /// Nothing starts while an order to halt is in force for it.
-    async fn refuse_if_halted(&self, launch: &Launch) -> Result<(), RunError> {
-        match halt_order::covering(&*self.store, &launch.labels).await {
-            Ok(None) => Ok(()),
-            Ok(Some(order)) => Err(RunError::HaltedForAll(halt_order::in_words(&order))),
-            Err(error) => Err(RunError::Store(Arc::new(error))),
-        }
-    }
-
-    async fn drive(
-        self,
-        lease: Lease,
-        launch: Launch,
-        engine: Engine,
-        last_seq: u64,
-        start: Start,
-    ) -> Result<Outcome, RunError> {
+    async fn drive(self, work: Work, reserve: Reserve) -> Result<Outcome, RunError> {
+        let Work { lease, launch, engine, last_seq, start } = work;
         let run = lease.run;
+        let was_resumed = !matches!(start, Start::New);
         let mut launch = launch;
         // What was switched while the run went on holds after a resumption too.
         launch.attended = engine.facts().attended().unwrap_or(launch.attended);
         let folder = self.home.run(run);
         let journal = Journal::start(Arc::clone(&self.store), lease.clone());
+        let written = journal.clone();
         let mut tree = self.tree;
         let notify = engine.policy().settings.notify.clone();
         if let Some(VariableName(name)) = notify.as_ref().and_then(|set| set.secret_env.as_ref()) {
@@ -235,7 +226,7 @@ impl Supervisor {
             let_pass: Vec::new(),
             handed_off: None,
             ordered: None,
-            was_resumed: start == Start::Resumed,
+            was_resumed,
             latched: None,
             snapshot_seq: last_seq,
             retries: 0,
@@ -244,13 +235,13 @@ impl Supervisor {
             policy_name: self.policy_name,
             notes,
             verification: None,
-            meters_noted: false,
+            unheld_noted: Default::default(),
             tests_noted: false,
             unmeasured_drift: None,
             asleep: time_asleep(),
             told: Default::default(),
             summary: None,
-            telling: Telling::new(notifier, engine.policy_hash(), start == Start::Resumed),
+            telling: Telling::new(notifier, engine.policy_hash(), was_resumed),
             telemetry: receiver.as_ref().map(|found| Exporting::new(found.environment(), policy)),
             engine,
             folder,
@@ -264,12 +255,40 @@ impl Supervisor {
         }
         server.finish(LAST_ANSWERS).await;
         dispatcher.close().await;
-        if outcome.is_ok() {
+        match &outcome {
             // Nobody supervises a halted run. If this fails, the lease runs out by itself.
-            let _ = self.store.lease_release(&lease).await;
+            Ok(_) => {
+                let _ = self.store.lease_release(&lease).await;
+            }
+            Err(RunError::Store(error)) if matches!(**error, StoreError::Full(_)) => {
+                drop(reserve);
+                // Two who write at once would give the same number to what they write.
+                let _known = written.flush().await;
+                let folder = self.home.run(run);
+                let _unsaid = last_words::write(&*self.store, &folder, &lease, error).await;
+            }
+            Err(_) => {}
         }
         outcome
     }
+}
+
+/// Nothing starts while an order to halt is in force for it.
+pub(crate) async fn refuse_if_halted(store: &dyn Store, launch: &Launch) -> Result<(), RunError> {
+    match halt_order::covering(store, &launch.labels).await {
+        Ok(None) => Ok(()),
+        Ok(Some(order)) => Err(RunError::HaltedForAll(halt_order::in_words(&order))),
+        Err(error) => Err(RunError::Store(Arc::new(error))),
+    }
+}
+
+/// A run that is ready to be driven.
+struct Work {
+    lease: Lease,
+    launch: Launch,
+    engine: Engine,
+    last_seq: u64,
+    start: Start,
 }
 
 /// Keeps the lease until the run is over; says so if it is lost.

@@ -20,7 +20,7 @@ use backstop_core::reason::{NextStep, ReasonCode};
 use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
-use backstop_store::{Home, Run, Store, StoreError, StoredPolicy, Unsupervised};
+use backstop_store::{HaltOrder, Home, Run, Store, StoreError, StoredPolicy, Unsupervised};
 use serde_json::Value as Json;
 
 use crate::clock::wall_time;
@@ -178,37 +178,57 @@ pub async fn emit(
     .await
 }
 
-/// Takes in what was reported together, all of it or nothing, and answers with the decision. With a
-/// key, the same report again is answered as it was the first time, and nothing is added.
+/// Takes in what was reported together, all of it or nothing, obeys orders to halt, and answers with
+/// the decision. With a key, the same report again is answered as it was the first time, and nothing
+/// is added.
 pub async fn report(
     store: &dyn Store,
-    home: &Home,
     run: RunId,
     events: Vec<Event>,
     key: Option<ReportKey>,
+    orders: Vec<HaltOrder>,
 ) -> Result<Reported, UnsupervisedError> {
+    let ends = events.iter().any(|event| ends_an_iteration(&event.kind));
     let act = move |session: &mut Session| {
         session.refuse_if_supervised()?;
         events.into_iter().for_each(|event| session.add(event));
-        Ok(session.conclude())
+        match session.obey(&orders) {
+            Some(by) => Ok(stopped(session, format!("Stopped by {by}"))),
+            None => Ok(session.conclude()),
+        }
     };
-    let mut outcome = match transact_once(store, run, key.clone(), act).await {
-        Ok(outcome) => outcome,
+    match transact_once(store, run, key.clone(), act).await {
+        Ok(outcome) if ends || outcome.halted_now || !outcome.news.is_empty() => {
+            Ok(Reported::Unsettled(Box::new(outcome)))
+        }
+        Ok(outcome) => Ok(Reported::Now(Box::new(outcome))),
         Err(UnsupervisedError::Store(StoreError::Repeated { run, key: repeated })) => {
             let digest = key.map(|key| key.digest).unwrap_or_default();
-            return receipts::answer(store, run, repeated, &digest).await.map(Reported::Before);
+            receipts::answer(store, run, repeated, &digest).await.map(Reported::Before)
         }
-        Err(error) => return Err(error),
-    };
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the files of a run in which something has ended, and tells those who want to know.
+pub async fn settle(
+    store: &dyn Store,
+    home: &Home,
+    mut outcome: Box<Outcome>,
+) -> Result<Box<Outcome>, UnsupervisedError> {
+    let run = outcome.state.run_id;
     outcome.warnings.extend(files(store, home, outcome.halted_now, &outcome.state).await?);
     telling::tell(store, home, run, &mut outcome).await;
-    Ok(Reported::Now(Box::new(outcome)))
+    Ok(outcome)
 }
 
 /// What became of a report that may have come before.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reported {
     Now(Box<Outcome>),
+    /// Something ended with it, or a rule began to warn: [`settle`] is to follow, which waits for
+    /// files and for others.
+    Unsettled(Box<Outcome>),
     /// It was taken in before, and this was answered.
     Before(Answer),
 }
@@ -231,7 +251,7 @@ pub async fn take_in(
     events: Vec<EventKind>,
     proof: Proof,
 ) -> Result<Outcome, UnsupervisedError> {
-    let ends = events.iter().any(|event| matches!(event, EventKind::IterationFinished(_)));
+    let ends = events.iter().any(ends_an_iteration);
     let orders = store.halt_list().await?;
     let mut outcome = transact(store, run, move |session| {
         session.refuse_if_supervised()?;
@@ -300,15 +320,20 @@ pub async fn stop(
         let kind = if now { SignalKind::Kill } else { SignalKind::Stop };
         let message = if by.is_empty() { "Stopped".to_owned() } else { format!("Stopped by {by}") };
         session.add(Event::new(Signal { kind, by }));
-        let decision = session.conclude();
-        if session.is_halted() {
-            return Ok(decision);
-        }
-        // The policy has a rule of its own for this reason that lets the run go on; people win.
-        let stop = of_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message);
-        Ok(session.halt(stop))
+        Ok(stopped(session, message))
     })
     .await
+}
+
+/// What the policy says to a person's wish that the run stop.
+fn stopped(session: &mut Session, message: String) -> Decision {
+    let decision = session.conclude();
+    if session.is_halted() {
+        return decision;
+    }
+    // The policy has a rule of its own for this reason that lets the run go on; people win.
+    let stop = of_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message);
+    session.halt(stop)
 }
 
 /// Lets a halted run go on: what fired is acknowledged.
@@ -477,6 +502,10 @@ async fn files(
         warnings.extend(log_file::append(&folder, &line));
     }
     Ok(warnings)
+}
+
+fn ends_an_iteration(event: &EventKind) -> bool {
+    matches!(event, EventKind::IterationFinished(_))
 }
 
 /// One immediate transaction.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
@@ -14,6 +14,7 @@ use backstop_store::audit::Hash;
 use backstop_store::{Store, StoreError};
 use subtle::ConstantTimeEq as _;
 
+use crate::belief::BELIEVED;
 use crate::problem::Problem;
 
 /// Who asks. Handlers take it as an argument; the guard has made sure that they may.
@@ -65,46 +66,34 @@ pub(crate) struct Access {
     is_loopback: bool,
     /// Tokens are never forgotten, so this never becomes false again.
     any_token: AtomicBool,
-    /// When it was last found that there are none. Both locks are held for a moment only.
-    none_seen: Mutex<Option<Instant>>,
-    known: Mutex<HashMap<[u8; 32], Known>>,
+    /// Held for a moment only, never across a wait.
+    believed: Mutex<Believed>,
 }
 
-/// A token, and when it was looked up.
-type Known = (Arc<TokenRecord>, Instant);
+/// What is believed for a moment, and how often it was changed here: what was looked up before a
+/// change is not kept after it.
+#[derive(Debug, Default)]
+struct Believed {
+    /// When it was last found that there are no tokens.
+    none_seen: Option<Instant>,
+    /// Tokens, and when they were looked up.
+    tokens: HashMap<[u8; 32], (Arc<TokenRecord>, Instant)>,
+    changes: u64,
+}
 
 impl Access {
     pub(crate) fn new(store: Arc<dyn Store>, is_loopback: bool) -> Self {
-        Self {
-            store,
-            is_loopback,
-            any_token: AtomicBool::new(false),
-            none_seen: Mutex::default(),
-            known: Mutex::default(),
-        }
+        Self { store, is_loopback, any_token: AtomicBool::new(false), believed: Mutex::default() }
     }
 
     /// Finds out who asks.
     pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
-        let mut given = headers.get_all(header::AUTHORIZATION).iter();
-        let first = given.next();
-        if given.next().is_some() {
-            // Whom it comes from must not depend on which of them somebody reads.
-            let detail = "there are several `Authorization` headers";
-            return Err(Denied::Refused(Problem::unreadable(detail)));
-        }
-        let Some(value) = first else {
+        let Some(hash) = presented(headers)? else {
             if self.is_loopback && !self.needs_tokens().await? {
                 return Ok(Caller { token: None });
             }
             return Err(unauthorised("this needs a token: `Authorization: Bearer bks_…`"));
         };
-        let text = value.to_str().ok().and_then(|text| text.split_once(' '));
-        let token = match text {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => return Err(unauthorised("`Authorization` must be `Bearer` and a token")),
-        };
-        let hash = Secret::presented(token).hash();
         match self.find(&hash).await? {
             // The store found it by its hash; that it is the same is looked at without telling by
             // the time it takes where they differ.
@@ -117,10 +106,29 @@ impl Access {
         }
     }
 
+    /// Who it was when the store could last be asked: for what is of use just when it can't be.
+    pub(crate) fn last_known(&self, headers: &HeaderMap) -> Option<Caller> {
+        let hash = presented(headers).ok()?;
+        let believed = self.believed();
+        match hash {
+            None => {
+                let needs_none = self.is_loopback && !self.any_token.load(Ordering::Relaxed);
+                let is_known = believed.none_seen.is_some_and(is_recent);
+                (needs_none && is_known).then_some(Caller { token: None })
+            }
+            Some(hash) => {
+                let (record, looked) = believed.tokens.get(&hash.0)?;
+                let is_known = is_recent(*looked) && record.is_valid(wall_time());
+                is_known.then(|| Caller { token: Some(Arc::clone(record)) })
+            }
+        }
+    }
+
     /// Forgets what was looked up, when a token was made or revoked here.
     pub(crate) fn forget(&self) {
-        lock(&self.known).clear();
-        *lock(&self.none_seen) = None;
+        let mut believed = self.believed();
+        let changes = believed.changes + 1;
+        *believed = Believed { changes, ..Believed::default() };
     }
 
     /// Whether there has ever been a token.
@@ -128,34 +136,76 @@ impl Access {
         if self.any_token.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        if lock(&self.none_seen).is_some_and(|seen| seen.elapsed() < BELIEVED) {
-            return Ok(false);
-        }
+        let changes = {
+            let believed = self.believed();
+            if believed.none_seen.is_some_and(|seen| seen.elapsed() < BELIEVED) {
+                return Ok(false);
+            }
+            believed.changes
+        };
         let looked = Instant::now();
         let any = !self.store.token_list().await.map_err(Denied::Store)?.is_empty();
         if any {
             self.any_token.store(true, Ordering::Relaxed);
-        } else {
-            *lock(&self.none_seen) = Some(looked);
+            return Ok(true);
         }
-        Ok(any)
+        let mut believed = self.believed();
+        if believed.changes == changes {
+            believed.none_seen = Some(looked);
+        }
+        Ok(false)
     }
 
     async fn find(&self, hash: &Hash) -> Result<Option<Arc<TokenRecord>>, Denied> {
-        if let Some((record, looked)) = lock(&self.known).get(&hash.0)
-            && looked.elapsed() < BELIEVED
-        {
-            return Ok(Some(Arc::clone(record)));
-        }
+        let changes = {
+            let believed = self.believed();
+            if let Some((record, looked)) = believed.tokens.get(&hash.0)
+                && looked.elapsed() < BELIEVED
+            {
+                return Ok(Some(Arc::clone(record)));
+            }
+            believed.changes
+        };
         let looked = Instant::now();
         let found = self.store.token_fetch(hash).await.map_err(Denied::Store)?;
         let Some(record) = found.map(Arc::new) else { return Ok(None) };
-        let mut known = lock(&self.known);
-        if known.len() >= MOST_KNOWN {
-            known.clear();
+        self.any_token.store(true, Ordering::Relaxed);
+        let mut believed = self.believed();
+        if believed.changes == changes {
+            if believed.tokens.len() >= MOST_KNOWN {
+                believed.tokens.clear();
+            }
+            believed.tokens.insert(hash.0, (Arc::clone(&record), looked));
         }
-        known.insert(hash.0, (Arc::clone(&record), looked));
         Ok(Some(record))
+    }
+
+    fn believed(&self) -> MutexGuard<'_, Believed> {
+        self.believed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether what was looked up then is still gone by where the store can't be asked.
+fn is_recent(looked: Instant) -> bool {
+    looked.elapsed() < LAST_KNOWN
+}
+
+/// The hash of the token that a request came with; none if it came without one.
+fn presented(headers: &HeaderMap) -> Result<Option<Hash>, Denied> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let first = given.next();
+    if given.next().is_some() {
+        // Whom it comes from must not depend on which of them somebody reads.
+        let detail = "there are several `Authorization` headers";
+        return Err(Denied::Refused(Problem::unreadable(detail)));
+    }
+    let Some(value) = first else { return Ok(None) };
+    let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match text {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            Ok(Some(Secret::presented(token.trim()).hash()))
+        }
+        _ => Err(unauthorised("`Authorization` must be `Bearer` and a token")),
     }
 }
 
@@ -171,10 +221,73 @@ fn unauthorised(detail: &str) -> Denied {
     Denied::Refused(Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORISED", detail))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Makes tokens easy to find where they should not be.
-pub const BELIEVED: Duration = Duration::from_millis(900);
 const MOST_KNOWN: usize = 1_024;
+/// Long enough to look at what is wrong with a store. Who was shut out meanwhile is not let in for
+/// ever.
+const LAST_KNOWN: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use backstop_store::{Home, SqliteStore};
+
+    use super::*;
+
+    struct Bed {
+        access: Access,
+        store: Arc<dyn Store>,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Bed {
+        async fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let opened = SqliteStore::open(&Home::new(folder.path())).await.unwrap();
+            let store: Arc<dyn Store> = Arc::new(opened);
+            let access = Access::new(Arc::clone(&store), true);
+            Self { access, store, _folder: folder }
+        }
+
+        /// A new token, as a request comes with it.
+        async fn token(&self) -> HeaderMap {
+            let secret = new_token().unwrap();
+            let record = TokenRecord {
+                id: secret.id(),
+                name: "ann".to_owned(),
+                hash: secret.hash(),
+                scopes: [Scope::Read].into(),
+                created_by: "a test".to_owned(),
+                created_at: wall_time(),
+                expires_at: None,
+                revoked_at: None,
+            };
+            self.store.token_put(&record).await.unwrap();
+            let bearer = format!("Bearer {}", secret.reveal());
+            HeaderMap::from_iter([(header::AUTHORIZATION, bearer.parse().unwrap())])
+        }
+    }
+
+    #[tokio::test]
+    async fn who_came_without_a_token_is_unknown_once_one_was_seen() {
+        let bed = Bed::new().await;
+        bed.access.caller(&HeaderMap::new()).await.unwrap();
+        assert!(bed.access.last_known(&HeaderMap::new()).is_some());
+        let known = bed.token().await;
+        bed.access.caller(&known).await.unwrap();
+        assert!(bed.access.last_known(&known).is_some());
+        assert!(bed.access.last_known(&HeaderMap::new()).is_none());
+    }
+
+    #[tokio::test]
+    async fn nobody_is_known_for_ever() {
+        let bed = Bed::new().await;
+        let long_ago = Instant::now().checked_sub(LAST_KNOWN);
+        bed.access.caller(&HeaderMap::new()).await.unwrap();
+        bed.access.believed().none_seen = long_ago;
+        assert!(bed.access.last_known(&HeaderMap::new()).is_none());
+        let known = bed.token().await;
+        bed.access.caller(&known).await.unwrap();
+        let hash = presented(&known).unwrap().unwrap();
+        bed.access.believed().tokens.get_mut(&hash.0).unwrap().1 = long_ago.unwrap();
+        assert!(bed.access.last_known(&known).is_none());
+    }
+}

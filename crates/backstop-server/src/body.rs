@@ -77,8 +77,32 @@ pub(crate) fn read_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> 
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::unreadable("the body must be a JSON object"));
     }
-    serde_json::from_slice(bytes)
-        .map_err(|error| Problem::unreadable(format!("the body can't be taken: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        let problem = Problem::unreadable(format!("the body can't be taken: {error}"));
+        match wrong_field::<T>(bytes) {
+            Some(field) => problem.about(&field),
+            None => problem,
+        }
+    })
+}
+
+/// Which field of a body can't be taken. It is read once more for it, by a reader that knows where it
+/// is: what can be taken need not wait for that one.
+fn wrong_field<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Option<String> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
+    let place = error.path().to_string();
+    let words = error.inner().to_string();
+    // These are said of what is around them.
+    let named = ["missing field `", "unknown field `"].into_iter();
+    let named = named.filter_map(|words_before| words.strip_prefix(words_before)).next();
+    let around = place.trim_end_matches(['.', '?']);
+    match named.and_then(|rest| rest.split('`').next()) {
+        Some(name) if around.is_empty() || around == name => Some(name.to_owned()),
+        Some(name) if around.ends_with(&format!(".{name}")) => Some(around.to_owned()),
+        Some(name) => Some(format!("{around}.{name}")),
+        None => Some(around.to_owned()).filter(|place| !place.is_empty()),
+    }
 }
 
 /// Refuses what does not say that it is JSON, which a form of another page can't, and what is

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use backstop_store::StoreError;
 use http_body_util::{LengthLimitError, Limited};
-use tokio::time::error::Elapsed;
-use tokio::time::timeout;
 
 use crate::access::{Caller, Denied};
 use crate::body;
+use crate::deadline::{Deadline, within};
 use crate::problem::{Problem, StoreFault};
 use crate::rates::Asker;
 use crate::route::{Needs, Route};
@@ -97,29 +97,46 @@ async fn admit<F: Future<Output = Response>>(
     handle: impl FnOnce(Request) -> F,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
-    if route.needs != Needs::Nothing {
-        match allow(service, route, &parts).await {
-            Ok(caller) => {
-                parts.extensions.insert(caller);
-            }
+    let (limits, begun) = (&service.limits, Instant::now());
+    let decides = route.when_store_fails.is_some() || route.goes_by_memory;
+    let longest = if decides { limits.decision_time } else { limits.request_time };
+    let caller = match route.needs {
+        Needs::Nothing => Ok(None),
+        Needs::Scope(_) => match allow(service, route, &parts, longest).await {
+            Ok(caller) => Ok(Some(caller)),
             Err(Denied::Refused(problem)) => return Err(problem),
             Err(Denied::Store(error)) => {
                 let problem = Problem::store(&error);
-                let Some(answer) = route.when_store_fails else { return Err(problem) };
-                service.metrics.store_failed();
-                return Ok(answer(service, &parts));
+                Err(route.when_store_fails.ok_or(problem)?)
             }
-        }
-    }
+        },
+    };
+    let spent = begun.elapsed();
     let Ok(_permit) = service.requests.try_acquire() else {
         return Err(Problem::busy("too many requests are being worked on; ask again"));
     };
+    // Whoever is slow to send has no less time to be answered.
     let body = match &route.body {
         Some(taken) => whole(service, body, taken.most_bytes).await?,
-        None => body,
+        None => Bytes::new(),
     };
-    let request = Request::from_parts(parts, body);
-    match within(service.limits.request_time, unless_it_panics(handle(request))).await {
+    match caller {
+        Ok(caller) => caller.and_then(|caller| parts.extensions.insert(caller)),
+        Err(answer) => {
+            service.metrics.store_failed();
+            return Ok(answer(service, &parts, &body));
+        }
+    };
+    if decides {
+        parts.extensions.insert(Deadline::after(longest.saturating_sub(spent)));
+    }
+    let request = Request::from_parts(parts, Body::from(body));
+    let handled = unless_it_panics(handle(request));
+    let handled = match route.bounds_itself {
+        true => Ok(handled.await),
+        false => within(limits.request_time.saturating_sub(spent), handled).await,
+    };
+    match handled {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => Err(our_bug(&*panic)),
         Err(_late) => Err(Problem::new(
@@ -131,8 +148,23 @@ async fn admit<F: Future<Output = Response>>(
 }
 
 /// Finds out who asks, and whether they may ask this.
-async fn allow(service: &Service, route: &Route, parts: &Parts) -> Result<Caller, Denied> {
-    let caller = match service.access.caller(&parts.headers).await {
+async fn allow(
+    service: &Service,
+    route: &Route,
+    parts: &Parts,
+    longest: Duration,
+) -> Result<Caller, Denied> {
+    let found = match within(longest, service.access.caller(&parts.headers)).await {
+        Ok(found) => found,
+        Err(_late) => Err(Denied::Store(StoreError::Read("it does not answer".to_owned()))),
+    };
+    let found = match found {
+        Err(Denied::Store(error)) if route.goes_by_memory => {
+            service.access.last_known(&parts.headers).ok_or(Denied::Store(error))
+        }
+        found => found,
+    };
+    let caller = match found {
         Ok(caller) => caller,
         Err(denied) => {
             // Who guesses tokens is counted by address.
@@ -171,7 +203,7 @@ pub(crate) fn count(
 
 /// Reads the body, so that handlers have it at once and need not know what it may be like. A route
 /// may take more than is usual, from a few at a time that say so before.
-async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Body, Problem> {
+async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Bytes, Problem> {
     let limits = &service.limits;
     let announced = axum::body::HttpBody::size_hint(&body).lower();
     let announced = usize::try_from(announced).unwrap_or(usize::MAX);
@@ -192,7 +224,7 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Bod
             false => None,
         };
     match within(limits.body_time, body::all_of(Limited::new(body, most))).await {
-        Ok(Ok(whole)) => Ok(Body::from(whole)),
+        Ok(Ok(whole)) => Ok(whole),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),
         Err(_late) => Err(Problem::new(
@@ -200,15 +232,6 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Bod
             "TIMED_OUT",
             "the body took too long to arrive",
         )),
-    }
-}
-
-/// Waits so long at most. What is ready at once, as most is, needs no timer.
-async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
-        Poll::Ready(output) => Ok(output),
-        Poll::Pending => timeout(limit, future).await,
     }
 }
 

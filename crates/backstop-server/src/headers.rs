@@ -1,10 +1,15 @@
 //! Headers of answers that say what a body does not.
 
+use axum::http::HeaderName;
+
 /// The verdict of a decision, whatever form it has.
-pub const VERDICT: &str = "backstop-verdict";
+pub const VERDICT: HeaderName = HeaderName::from_static("backstop-verdict");
 
 /// The code with which a command ends that asked for a decision.
-pub const EXIT_CODE: &str = "backstop-exit-code";
+pub const EXIT_CODE: HeaderName = HeaderName::from_static("backstop-exit-code");
 
 /// How a run stands that a report has halted.
-pub const HALTED: &str = "backstop-run-halted";
+pub const HALTED: HeaderName = HeaderName::from_static("backstop-run-halted");
+
+/// Which request an answer belongs to.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

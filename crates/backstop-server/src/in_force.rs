@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use backstop_core::policy::Policy;
 use backstop_runner::loading;
 use backstop_store::{PolicyScope, Store, StoreError};
+
+use crate::belief::BELIEVED;
 
 /// Finds the policy in force. Policies never change under their hash, so a loaded one is kept.
 #[derive(Debug)]
@@ -142,4 +144,3 @@ impl PoliciesInForce {
 
 /// More than anybody has in force; who asks for all that ever were only asks the store.
 const MOST_LOADED: usize = 256;
-const BELIEVED: Duration = Duration::from_millis(900);

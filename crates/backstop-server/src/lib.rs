@@ -2,8 +2,10 @@
 
 pub mod access;
 mod api;
+mod belief;
 mod body;
 pub mod data_only;
+mod deadline;
 mod engines;
 mod gate;
 pub mod github;
@@ -27,11 +29,13 @@ mod serve;
 pub mod service;
 mod tls;
 mod traces;
+mod unread;
 mod upkeep;
 mod words;
 mod work;
 
 pub use access::Caller;
+pub use belief::outlive;
 pub use metrics::Metrics;
 pub use options::{Limits, ServeOptions, TlsFiles};
 pub use serve::{Running, ServeError, serve};

@@ -43,6 +43,8 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long an answer may take.
     pub request_time: Duration,
+    /// How long a decision may take. Where the store does not answer in that time, it is a hold.
+    pub decision_time: Duration,
     /// How many requests are worked on at once.
     pub requests: usize,
     pub connections: usize,
@@ -97,6 +99,8 @@ impl Default for Limits {
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(10),
             request_time: Duration::from_secs(30),
+            // Clients wait for five seconds.
+            decision_time: Duration::from_millis(3_500),
             requests: 512,
             connections: 4_096,
             live_streams: 256,

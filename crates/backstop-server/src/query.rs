@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, Path, Query as Pairs};
 use axum::http::request::Parts;
 
 use crate::problem::Problem;
+use crate::route::MOST_REPEATED;
 
 /// The parameters after the question mark.
 #[derive(Debug)]
@@ -28,8 +29,17 @@ impl<S: Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
-    /// Every value of a parameter that may be there several times.
-    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+    /// Every value of a parameter that may be there several times, though not any number of times.
+    pub(crate) fn many(&mut self, name: &str) -> Result<Vec<String>, Problem> {
+        let values = self.all(name);
+        if values.len() > MOST_REPEATED {
+            let detail = format!("`{name}` can be there {MOST_REPEATED} times at most");
+            return Err(Problem::invalid(name, detail));
+        }
+        Ok(values)
+    }
+
+    fn all(&mut self, name: &str) -> Vec<String> {
         let (own, rest) =
             std::mem::take(&mut self.pairs).into_iter().partition(|(key, _)| key == name);
         self.pairs = rest;

@@ -36,10 +36,12 @@ impl Readiness {
 }
 
 /// Writes something that leaves nothing behind: a delivery that nobody sends, taken and forgotten.
-/// If it was left behind all the same, forgetting it is what writes.
+/// If it was left behind all the same, forgetting it is what writes. The audit is looked at too,
+/// without which no decision can be recorded.
 async fn write(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
     store.delivery_take(NOBODYS_DELIVERY, NOBODYS_DELIVERY, now).await?;
-    store.delivery_forget(NOBODYS_DELIVERY).await
+    store.delivery_forget(NOBODYS_DELIVERY).await?;
+    store.audit_head().await.map(drop)
 }
 
 /// No name that GitHub gives.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use axum::body::Bytes;
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
@@ -32,7 +33,12 @@ pub struct Route {
     pub refusals: Vec<(StatusCode, &'static str)>,
     pub(crate) handler: MakeHandler,
     /// The answer where it can't be told who asks. None: that the store can't be used.
-    pub(crate) when_store_fails: Option<fn(&Service, &Parts) -> Response>,
+    pub(crate) when_store_fails: Option<HoldForStore>,
+    /// Whether who was known last is let in where it can't be told who asks.
+    pub(crate) goes_by_memory: bool,
+    /// Whether all that its handler waits for ends with the deadline that it is given: another timer
+    /// around it would cost each request as much again.
+    pub(crate) bounds_itself: bool,
 }
 
 /// What a caller must have.
@@ -75,6 +81,9 @@ pub struct Answer {
     pub contents: Vec<(&'static str, MakeSchema)>,
 }
 
+/// Answers a request by its head and its body, without the store.
+pub(crate) type HoldForStore = fn(&Service, &Parts, &Bytes) -> Response;
+
 /// Makes the handler behind a door.
 pub(crate) type MakeHandler = fn(Door) -> MethodRouter<Arc<Service>>;
 
@@ -101,6 +110,8 @@ impl Route {
             refusals: Vec::new(),
             handler,
             when_store_fails: None,
+            goes_by_memory: false,
+            bounds_itself: false,
         };
         if matches!(needs, Needs::Scope(_)) {
             route = route
@@ -146,7 +157,7 @@ impl Route {
 
     #[must_use]
     pub fn queries(self, name: &'static str, description: &'static str, items: &Json) -> Self {
-        let schema = json!({ "type": "array", "items": items, "maxItems": 64 });
+        let schema = json!({ "type": "array", "items": items, "maxItems": MOST_REPEATED });
         self.parameter(name, "query", description, schema, false, true)
     }
 
@@ -170,17 +181,13 @@ impl Route {
 
     /// `limit` and `cursor`.
     #[must_use]
-    pub fn pages(self, most: u32) -> Self {
+    pub fn pages(self, most: u32, cursor: Json) -> Self {
         self.query(
             "limit",
             "How many are wanted at most.",
             json!({ "type": "integer", "minimum": 1, "maximum": most }),
         )
-        .query(
-            "cursor",
-            "Where the page before ended: its `next_cursor`.",
-            json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
-        )
+        .query("cursor", "Where the page before ended: its `next_cursor`.", cursor)
     }
 
     #[must_use]
@@ -254,8 +261,22 @@ impl Route {
     }
 
     #[must_use]
-    pub fn when_store_fails(mut self, answer: fn(&Service, &Parts) -> Response) -> Self {
+    pub(crate) fn when_store_fails(mut self, answer: HoldForStore) -> Self {
         self.when_store_fails = Some(answer);
+        self
+    }
+
+    /// Lets in who was known last, where the store can't say who asks.
+    #[must_use]
+    pub(crate) fn goes_by_memory(mut self) -> Self {
+        self.goes_by_memory = true;
+        self
+    }
+
+    /// Leaves it to the handler to end in time.
+    #[must_use]
+    pub(crate) fn bounds_itself(mut self) -> Self {
+        self.bounds_itself = true;
         self
     }
 
@@ -270,6 +291,9 @@ impl fmt::Debug for Route {
         write!(formatter, "{} {}", self.method, self.path)
     }
 }
+
+/// How often a parameter may be there.
+pub(crate) const MOST_REPEATED: usize = 64;
 
 /// A status by its number, as tables write it.
 fn code(status: u16) -> StatusCode {

@@ -55,7 +55,8 @@ fn of_service() -> Vec<Route> {
             get(door.before(about::metrics))
         })
         .says("Figures for Prometheus.")
-        .answers_as::<schemas::Text>(200, about::METRICS_TYPE, "The figures."),
+        .answers_as::<schemas::Text>(200, about::METRICS_TYPE, "The figures.")
+        .goes_by_memory(),
         Route::new(Method::GET, "/v1/reasons", "listReasons", READ, |door| {
             get(door.before(about::reasons))
         })
@@ -85,7 +86,7 @@ fn of_runs() -> Vec<Route> {
             .query("cwd", "Only those of this directory.", text(runs::LONGEST_PATH))
             .query("prefix", "Only those whose names begin like this.", schemas::run_prefix())
             .query("include", "Also where each comes from.", json!({ "enum": [runs::ORIGIN] }))
-            .pages(runs::MOST)
+            .pages(runs::MOST, schemas::run_id())
             .answers::<runs::Runs>(200, "A page of runs."),
         Route::new(Method::POST, "/v1/runs", "beginRun", REPORT, |door| {
             post(door.before(runs::begin))
@@ -115,7 +116,8 @@ fn of_runs() -> Vec<Route> {
         .takes::<events::ReportSchema>()
         .answers::<schemas::RunDecision>(
             200,
-            "The decision. With `stored: false` nothing was taken in.",
+            "The decision. With `stored: false` nothing was taken in; with `stored: null` that is \
+             not known.",
         )
         .refuses(422, "The key was used for another report.")
         .when_store_fails(events::hold_for_store),
@@ -203,7 +205,7 @@ fn of_policies() -> Vec<Route> {
             get(door.before(policies::list))
         })
         .says("Stored policies, the newest first.")
-        .pages(policies::MOST)
+        .pages(policies::MOST, schemas::policy_hash())
         .answers::<policies::Page>(200, "A page of policies."),
         Route::new(Method::POST, "/v1/policies", "storePolicy", ADMIN, |door| {
             post(door.before(policies::put))
@@ -320,7 +322,7 @@ fn up_to(most: u32) -> Json {
 }
 
 fn scope() -> Json {
-    let pattern = "^(global|repo:[A-Za-z0-9._-]+/[A-Za-z0-9._-]+|label:[^=\\u0000]+=[^\\u0000]*)$";
+    let pattern = "^(global|repo:[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}|label:[^=\\u0000]+=[^\\u0000]*)$";
     json!({ "type": "string", "pattern": pattern, "maxLength": 400 })
 }
 

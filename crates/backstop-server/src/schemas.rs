@@ -80,7 +80,7 @@ described!(
         "description": "docs/reference/events.md lists the fields of each type.",
         "properties": {
             "type": { "enum": EventKind::TYPE_NAMES },
-            "at": { "type": ["string", "null"], "format": "date-time" },
+            "at": time_or_null(),
         },
         "required": ["type"],
     })
@@ -180,6 +180,15 @@ described!(
 /// What a hash of a policy looks like.
 pub(crate) fn policy_hash() -> Json {
     json!({ "type": "string", "pattern": "^sha256:[0-9a-f]{64}$" })
+}
+
+/// A time, which begins with its date and its hour in whatever way RFC 3339 and its like are written.
+pub(crate) fn time_or_null() -> Json {
+    json!({
+        "type": ["string", "null"],
+        "format": "date-time",
+        "pattern": "^[0-9]{4}-?[0-9]{2}-?[0-9]{2}[Tt ][0-9]{2}",
+    })
 }
 
 /// What names a run: all of its name, the beginning of it, or `latest`.

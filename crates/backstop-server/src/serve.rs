@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use backstop_core::redact::Redactor;
 use backstop_runner::clock::wall_time;
@@ -28,12 +28,15 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::guard::Peer;
+use crate::headers::REQUEST_ID;
 use crate::options::ServeOptions;
 use crate::problem::Problem;
 use crate::router;
 use crate::service::Service;
 use crate::tls::{self, TlsError};
 use crate::traces::{self, CollectorError, Traces};
+use crate::unread::Unread;
+use crate::upkeep;
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +79,7 @@ impl Running {
         self.accepting.await.ok();
         let left = self.service.work.finish(until).await;
         if left > 0 {
-            tracing::warn!(left, "deliveries are left unfinished; they can be sent again");
+            tracing::warn!(left, "what goes on behind answers is left unfinished");
         }
         // If this can't be said, it is found out soon enough.
         self.service.store.service_attend(&self.service.name, Duration::ZERO).await.ok();
@@ -110,6 +113,12 @@ pub async fn serve(
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     let service = Service::start(store, home, &options);
+    // Before the first question, so that who changes something reckons with it.
+    if let Err(error) = upkeep::attend(&service).await {
+        // Who can't write down a decision holds, and says that it is not ready.
+        tracing::error!(%error, "the store can't be written");
+        service.metrics.store_failed();
+    }
     let collector = options.otlp.as_deref();
     let traces = collector.map(|place| Traces::to(place, service.metrics.spans())).transpose()?;
     let traces = traces.map(Arc::new);
@@ -120,11 +129,10 @@ pub async fn serve(
         traces: traces.clone(),
     };
     tracing::info!(%address, tls = app.tls.is_some(), "listening");
-    let accepting = tokio::spawn(accept(listener, app));
+    let accepting = tokio::spawn(accept(listener, Arc::new(app)));
     Ok(Running { address, service, accepting, traces })
 }
 
-#[derive(Clone)]
 struct App {
     router: Router,
     service: Arc<Service>,
@@ -132,7 +140,7 @@ struct App {
     traces: Option<Arc<Traces>>,
 }
 
-async fn accept(listener: TcpListener, app: App) {
+async fn accept(listener: TcpListener, app: Arc<App>) {
     let closing = app.service.closing.clone();
     let room = Arc::new(Semaphore::new(app.service.limits.connections));
     let mut connections = JoinSet::new();
@@ -146,7 +154,7 @@ async fn accept(listener: TcpListener, app: App) {
             () = closing.cancelled() => break,
             (permit, accepted) = next => match (permit, accepted) {
                 (Ok(permit), Ok((stream, peer))) => {
-                    connections.spawn(connection(app.clone(), stream, peer.ip(), permit));
+                    connections.spawn(connection(Arc::clone(&app), stream, peer.ip(), permit));
                 }
                 (_, Err(error)) => {
                     // Usually there are no file descriptors left; some may come back.
@@ -166,7 +174,7 @@ async fn accept(listener: TcpListener, app: App) {
     }
 }
 
-async fn connection(app: App, stream: TcpStream, peer: IpAddr, _room: OwnedSemaphorePermit) {
+async fn connection(app: Arc<App>, stream: TcpStream, peer: IpAddr, _room: OwnedSemaphorePermit) {
     stream.set_nodelay(true).ok();
     let ends = Ends { peer, local: stream.local_addr().ok().map(|address| address.ip()) };
     match app.tls.clone() {
@@ -189,7 +197,7 @@ struct Ends {
     local: Option<IpAddr>,
 }
 
-async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends) {
+async fn converse(app: Arc<App>, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends) {
     // Of its own, since it is looked at for every request: all connections would share a lock.
     let closing = app.service.closing.child_token();
     let limits = app.service.limits;
@@ -200,7 +208,7 @@ async fn converse(app: App, stream: impl AsyncRead + AsyncWrite + Unpin, ends: E
             if !asked.is_cancelled() {
                 asked.cancel();
             }
-            answer(app.clone(), request, ends)
+            answer(Arc::clone(&app), request, ends)
         }
     });
     let connection = http1::Builder::new()
@@ -234,7 +242,7 @@ fn tell_early_end(ended: hyper::Result<()>, ends: Ends) {
 
 /// Answers a request, whatever it is.
 async fn answer(
-    mut app: App,
+    app: Arc<App>,
     mut request: Request<Incoming>,
     ends: Ends,
 ) -> Result<Response<Body>, Infallible> {
@@ -247,12 +255,12 @@ async fn answer(
     let uri = tracing::enabled!(tracing::Level::WARN)
         .then(|| (request.method().clone(), request.uri().clone()));
     let mut response = match app.traces.clone() {
-        None => worked_on(&mut app, request, ends, started).await,
+        None => worked_on(&app, request, ends, started).await,
         Some(traces) => {
             let begun = traces.begin(request.headers(), wall_time().as_nanos());
             let method = request.method().clone();
             let (response, learnt) =
-                traces::learning(worked_on(&mut app, request, ends, started)).await;
+                traces::learning(worked_on(&app, request, ends, started)).await;
             if let Some(begun) = begun {
                 let (id, status) = (request_id.to_str().unwrap_or_default(), response.status());
                 traces.end(begun, learnt, &method, id, status.as_u16(), started.elapsed());
@@ -313,18 +321,19 @@ impl Answered<'_> {
 }
 
 async fn worked_on(
-    app: &mut App,
+    app: &App,
     request: Request<Incoming>,
     ends: Ends,
     started: Instant,
 ) -> Response<Body> {
     let checked = check_head(&request, app.service.limits.header_bytes);
     match checked.and_then(|()| app.service.gate.check(&request, ends.local)) {
-        Ok(()) => match app.router.call(request.map(Body::new)).await {
+        Ok(()) => match app.router.clone().call(Unread::of(request)).await {
             Ok(response) => response,
             Err(never) => match never {},
         },
         Err(problem) => {
+            drop(Unread::of(request));
             app.service.metrics.request("", "", problem.status().as_u16(), started.elapsed());
             problem.into_response()
         }
@@ -361,13 +370,14 @@ fn is_harmless(text: &[u8]) -> bool {
 /// Unique enough to find one line in the logs of many machines: a number by chance for as long as
 /// this runs, and one that counts.
 fn new_request_id() -> HeaderValue {
-    static HERE: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static HERE: LazyLock<String> =
+        LazyLock::new(|| format!("req-{:016x}-", RandomState::new().build_hasher().finish()));
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let text = format!("req-{:016x}-{}", *HERE, NEXT.fetch_add(1, Ordering::Relaxed));
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("req-0"))
+    let number = HeaderValue::from(NEXT.fetch_add(1, Ordering::Relaxed));
+    let id = [HERE.as_bytes(), number.as_bytes()].concat();
+    HeaderValue::from_maybe_shared(Bytes::from(id)).unwrap_or(number)
 }
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The colon, the blank and the end of a line.
 const HEADER_LINE: usize = 4;
 /// As long as one in a query may be.

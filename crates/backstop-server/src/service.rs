@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::belief;
 use crate::engines::Engines;
 use crate::gate::Gate;
 use crate::github::Github;
@@ -47,6 +48,8 @@ pub struct Service {
     pub(crate) limits: Limits,
     /// One permit for each request that is worked on, and for each client that follows a run.
     pub(crate) requests: Arc<Semaphore>,
+    /// One permit for each report that is taken in or settled, which may go on behind its request.
+    pub(crate) reports: Arc<Semaphore>,
     pub(crate) live_streams: Arc<Semaphore>,
     /// Cancelled when nothing new is to begin: streams end then.
     pub(crate) closing: CancellationToken,
@@ -92,6 +95,7 @@ impl Service {
             readiness: Readiness::default(),
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),
+            reports: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),
             closing: CancellationToken::new(),
             work: Work::default(),
@@ -112,6 +116,15 @@ impl Service {
         let runtime = tokio::runtime::Handle::current();
         let done = tokio::task::spawn_blocking(move || runtime.block_on(act(store, home)));
         done.await.map_err(|error| Problem::internal(&error))
+    }
+
+    /// Tokens, policies in force or orders to halt were changed here. When this returns, no service
+    /// goes by what was so before.
+    pub(crate) async fn changed(&self) {
+        self.access.forget();
+        self.policies.forget();
+        self.lawbooks.forget();
+        belief::outlive(&*self.store, Some(&self.name)).await;
     }
 
     pub fn now(&self) -> Timestamp {

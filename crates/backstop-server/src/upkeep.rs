@@ -3,6 +3,8 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use backstop_store::StoreError;
+
 use crate::halts;
 use crate::service::Service;
 
@@ -16,13 +18,18 @@ pub(crate) async fn tend(service: Weak<Service>) {
         if service.closing.is_cancelled() {
             return;
         }
-        let seen = service.store.service_attend(&service.name, BELIEVED_FOR).await;
+        let seen = attend(&service).await;
         service.metrics.tidy();
         service.rates.tidy();
         if halts::follow(&service).await.is_err() || seen.is_err() {
             service.metrics.store_failed();
         }
     }
+}
+
+/// Says that this service answers for the store.
+pub(crate) async fn attend(service: &Service) -> Result<(), StoreError> {
+    service.store.service_attend(&service.name, BELIEVED_FOR).await
 }
 
 const BETWEEN: Duration = Duration::from_secs(5);

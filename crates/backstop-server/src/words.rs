@@ -129,6 +129,34 @@ impl JsonSchema for Labels {
     }
 }
 
+/// A whole number, however it is written: `7.0` is one too.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    number.as_u64().or_else(|| number.as_f64().and_then(whole_of)).ok_or_else(|| {
+        de::Error::custom(format_args!("`{number}` is no whole number from 0 to {LARGEST}"))
+    })
+}
+
+/// The same, or nothing.
+pub(crate) fn whole_or_null<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    struct Whole(#[serde(deserialize_with = "whole")] u64);
+    Ok(Option::<Whole>::deserialize(deserializer)?.map(|number| number.0))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "only what is whole and small enough is taken"
+)]
+fn whole_of(number: f64) -> Option<u64> {
+    let is_one = number.fract() == 0.0 && (0.0..=LARGEST as f64).contains(&number);
+    is_one.then_some(number as u64)
+}
+
 /// Who acted: the token, and whom its bearer names.
 pub(crate) fn actor(caller: &crate::access::Caller, by: Option<Line>) -> String {
     match by {
@@ -138,6 +166,8 @@ pub(crate) fn actor(caller: &crate::access::Caller, by: Option<Line>) -> String 
     }
 }
 
+/// The largest whole number that a double holds without doubt.
+const LARGEST: u64 = (1 << 53) - 1;
 const LONGEST_LINE: usize = 500;
 const LONGEST_NOTE: usize = 10_000;
 const MOST_LABELS: usize = 64;

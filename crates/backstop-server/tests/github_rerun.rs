@@ -156,6 +156,33 @@ async fn what_is_wrong_is_named_and_touches_nothing(#[case] more: Json, #[case] 
     assert!(github.orders().is_empty() && test.audit().await.is_empty());
 }
 
+#[tokio::test]
+async fn a_field_that_is_missing_or_can_not_be_read_is_named() {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    for name in ["owner", "repo", "prNumber", "mode"] {
+        let mut request: Json = serde_json::from_str(&body(&json!({}))).unwrap();
+        request.as_object_mut().unwrap().remove(name);
+        let reply = test.post("/v1/github/rerun", &request.to_string()).await;
+        assert_eq!((reply.status, reply.word("field")), (StatusCode::BAD_REQUEST, name.to_owned()));
+    }
+    for (more, name) in [
+        (json!({"mode": "SOME"}), "mode"),
+        (json!({"prNumber": 7.5}), "prNumber"),
+        (json!({"runId": "40"}), "runId"),
+        (json!({"force": true}), "force"),
+    ] {
+        let reply = test.post("/v1/github/rerun", &body(&more)).await;
+        assert_eq!((reply.status, reply.word("field")), (StatusCode::BAD_REQUEST, name.to_owned()));
+    }
+    // However a whole number is written, it is one.
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    let written =
+        r#"{"owner":"acme","repo":"shop","prNumber":7.0,"runId":4e1,"mode":"FAILED_ONLY"}"#;
+    let reply = test.post("/v1/github/rerun", written).await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text);
+}
+
 #[rstest]
 #[case::nothing(None, StatusCode::UNSUPPORTED_MEDIA_TYPE)]
 #[case::a_form(Some("text/plain"), StatusCode::UNSUPPORTED_MEDIA_TYPE)]

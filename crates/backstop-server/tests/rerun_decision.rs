@@ -257,8 +257,10 @@ async fn remembered_failures_of_the_job_that_failed_last_count() {
     let decided = async |more: &str| test.ask(&format!("{FINE}&{more}")).await.word("reasonCode");
     // `test` failed twice in the same way, `build` in two ways.
     assert_eq!(decided("").await, "NO_SIGNAL_CHANGE");
-    assert_eq!(decided("runId=1").await, "");
-    assert_eq!(decided("runId=2").await, "");
+    // A run names the job; what counts is how that one failed in all runs of the pull request.
+    assert_eq!(decided("runId=1").await, "", "`build` failed there last");
+    assert_eq!(decided("runId=2").await, "NO_SIGNAL_CHANGE");
+    assert_eq!(decided("runId=3").await, "", "nothing is known of it");
     assert_eq!(decided("previousFailureSignals=").await, "");
     assert_eq!(decided("previousFailureSignals=,%20,").await, "");
     assert_eq!(decided("previousFailureSignals=q,q").await, "NO_SIGNAL_CHANGE");

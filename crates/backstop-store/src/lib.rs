@@ -158,14 +158,27 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// new; at the latest when the time is over. A wake-up for nothing is harmless.
     async fn changed(&self, run: RunId, after: u64, at_most: Duration) -> Result<(), StoreError>;
 
-    /// Leaves a message for a run's supervisor, for those who can't reach its socket. Answers with
-    /// the message's number; with that of the first one, if its key was used before.
+    /// Leaves messages for a run's supervisor, for those who can't reach its socket: all of them or
+    /// none. Answers with what lies there, in their order. Under a key that was used before that is
+    /// what was left first, as far as it goes, and nothing is added.
+    async fn inbox_post_all(
+        &self,
+        run: RunId,
+        key: Option<&str>,
+        bodies: &[String],
+    ) -> Result<Vec<InboxMessage>, StoreError>;
+
+    /// The same for one message. Answers with its number.
     async fn inbox_post(
         &self,
         run: RunId,
         key: Option<&str>,
         body: &str,
-    ) -> Result<i64, StoreError>;
+    ) -> Result<i64, StoreError> {
+        let posted = self.inbox_post_all(run, key, &[body.to_owned()]).await?;
+        let first = posted.first().map(|message| message.number);
+        first.ok_or_else(|| StoreError::Write("no number was given".to_owned()))
+    }
 
     /// Messages that have no answer yet, oldest first.
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError>;
@@ -244,8 +257,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// at all when it ends.
     async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError>;
 
-    /// Whether a service answers for this store, so that what is asked there is seen.
-    async fn service_attends(&self) -> Result<bool, StoreError>;
+    /// Whether a service answers for this store, so that what is asked there is seen: one beside this
+    /// one, if it is named.
+    async fn service_attends(&self, beside: Option<&str>) -> Result<bool, StoreError>;
 
     /// Removes the journals of runs that halted before a time, and answers with their names. What
     /// is known of the runs themselves stays.

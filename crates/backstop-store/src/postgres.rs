@@ -195,13 +195,13 @@ impl Store for PostgresStore {
         self.ear.wait(&self.client, run, after, at_most).await
     }
 
-    async fn inbox_post(
+    async fn inbox_post_all(
         &self,
         run: RunId,
         key: Option<&str>,
-        body: &str,
-    ) -> Result<i64, StoreError> {
-        runs::post(&self.client, run, key, body).await
+        bodies: &[String],
+    ) -> Result<Vec<InboxMessage>, StoreError> {
+        runs::post(&self.client, run, key, bodies).await
     }
 
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
@@ -306,8 +306,8 @@ impl Store for PostgresStore {
         service::attend(&self.client, id, duration).await
     }
 
-    async fn service_attends(&self) -> Result<bool, StoreError> {
-        service::attends(&self.client).await
+    async fn service_attends(&self, beside: Option<&str>) -> Result<bool, StoreError> {
+        service::attends(&self.client, beside).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

@@ -208,6 +208,11 @@ pub struct InboxMessage {
     pub body: String,
 }
 
+/// What messages that were left together under a key are known by: each by its place.
+pub fn keys_of_messages(key: &str, count: usize) -> Vec<String> {
+    (0..count).map(|place| format!("{key}:{place}")).collect()
+}
+
 /// How a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {

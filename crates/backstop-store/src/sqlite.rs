@@ -1,6 +1,7 @@
 //! The embedded engine: one SQLite database in the state directory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,14 +12,18 @@ use tokio::sync::Mutex;
 
 mod access;
 mod append;
+mod appender;
+mod arrivals;
 mod attendance;
 mod audit;
 mod change;
 mod checkpoint;
 mod events;
 mod fault;
+mod files;
 mod halting;
 mod health;
+mod inbox;
 mod log;
 mod open;
 mod policies;
@@ -27,8 +32,10 @@ mod reader;
 mod reruns;
 mod schema;
 mod transfer;
+mod values;
 mod writer;
 
+use self::arrivals::Arrivals;
 use self::fault::Fault;
 use self::reader::Readers;
 use self::writer::{Durability, Writer};
@@ -53,7 +60,8 @@ use crate::{Store, StoreError};
 #[derive(Debug)]
 pub struct SqliteStore {
     home: Home,
-    writer: Mutex<Writer>,
+    writer: Arc<Mutex<Writer>>,
+    arrivals: Arrivals,
     readers: Readers,
 }
 
@@ -219,7 +227,7 @@ impl Store for SqliteStore {
         run: RunId,
         decide: Box<dyn FnOnce(Unsupervised) -> Batch + Send>,
     ) -> Result<(), StoreError> {
-        append::unsupervised(&self.writer, run, decide, now()).await
+        self.arrivals.append(&self.writer, run, decide, now()).await
     }
 
     async fn event_list(
@@ -266,27 +274,13 @@ impl Store for SqliteStore {
         change::wait(&self.readers, run, after, at_most).await
     }
 
-    async fn inbox_post(
+    async fn inbox_post_all(
         &self,
         run: RunId,
         key: Option<&str>,
-        body: &str,
-    ) -> Result<i64, StoreError> {
-        let query = sqlx::query(
-            // An update that changes nothing, so that the first one's number is answered.
-            "INSERT INTO inbox (run, key, body) VALUES (?1, ?2, ?3) \
-             ON CONFLICT (run, key) WHERE key IS NOT NULL DO UPDATE SET key = excluded.key \
-             RETURNING number",
-        )
-        .bind(run.as_str())
-        .bind(key)
-        .bind(body);
-        let mut writer = self.writer.lock().await;
-        let rows = writer.run(Durability::Ordered, query).await;
-        let rows = rows.map_err(|fault| fault.of_write_for(run))?;
-        let row =
-            rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
-        row.try_get("number").map_err(|error| Fault::from(error).of_read())
+        bodies: &[String],
+    ) -> Result<Vec<InboxMessage>, StoreError> {
+        inbox::post(&self.writer, run, key, bodies).await
     }
 
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
@@ -399,8 +393,8 @@ impl Store for SqliteStore {
         attendance::attend(&self.writer, id, duration).await
     }
 
-    async fn service_attends(&self) -> Result<bool, StoreError> {
-        attendance::attends(&self.readers).await
+    async fn service_attends(&self, beside: Option<&str>) -> Result<bool, StoreError> {
+        attendance::attends(&self.readers, beside).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

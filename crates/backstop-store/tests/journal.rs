@@ -56,21 +56,6 @@ async fn what_comes_together_is_one_commit() {
 }
 
 #[tokio::test]
-async fn who_waits_is_not_kept_waiting_for_company() {
-    let bed = Bed::new().await;
-    let journal = bed.journal();
-    // From here on time passes only where somebody sleeps.
-    tokio::time::pause();
-    let started = tokio::time::Instant::now();
-    journal.append(events([1]));
-    journal.durable(1).await.unwrap();
-    journal.append(events([2]));
-    journal.flush().await.unwrap();
-    assert_eq!(started.elapsed(), Duration::ZERO);
-    assert_eq!(journal.commits(), 2);
-}
-
-#[tokio::test]
 async fn nobody_has_to_wait_for_an_event_to_be_kept() {
     let bed = Bed::new().await;
     let journal = bed.journal();

@@ -2,16 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backstop_core::id::RunId;
+use backstop_core::time::Timestamp;
 use backstop_store::audit::{AuditFilter, NewAuditRow, verify};
 use backstop_store::testing::postgres::{self, Database, Server};
 use backstop_store::testing::sample;
-use backstop_store::{Batch, Lease, PostgresStore, ServerUrl, Store, StoreError, Writer};
+use backstop_store::{
+    Activation, Batch, HaltOrder, Lease, PolicyScope, PostgresStore, ServerUrl, Store, StoreError,
+    Writer,
+};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -51,6 +55,38 @@ async fn connections_that_are_cut_under_load_lose_nothing_acknowledged() {
     load.wait_for_more(5).await;
     load.end_and_check(&open(&database).await).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_people_order_is_done_once_whatever_becomes_of_the_connection() {
+    let Some(server) = postgres::shared() else { return };
+    let database = Arc::new(server.database());
+    let store = open(&database).await;
+    let end = Arc::new(AtomicBool::new(false));
+    let cutting = spawn_blocking({
+        let (database, end) = (Arc::clone(&database), Arc::clone(&end));
+        move || {
+            while !end.load(Ordering::SeqCst) {
+                database.cut_connections();
+            }
+        }
+    });
+    for round in 0..ROUNDS {
+        let (by, at) = ("ann".to_owned(), Timestamp::from_nanos(1_000 + round));
+        let labels = BTreeMap::from([("round".to_owned(), round.to_string())]);
+        let order = HaltOrder { number: 0, labels, why: None, by: by.clone(), at };
+        store.halt_order(&order).await.unwrap();
+        let released = store.halt_release(Some(&order.labels), "bob", at).await.unwrap();
+        assert_eq!(released, 1, "the order was given twice, or not at all");
+        let scope = PolicyScope::Global;
+        store.policy_activate(&Activation { scope, policy_hash: None, by, at }).await.unwrap();
+    }
+    end.store(true, Ordering::SeqCst);
+    cutting.await.unwrap();
+    let history = store.policy_history(None, 10_000).await.unwrap();
+    assert_eq!(history.len(), usize::try_from(ROUNDS).unwrap());
+}
+
+const ROUNDS: i64 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_read_only_server_is_said_to_be_one() {

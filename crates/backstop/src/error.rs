@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use backstop_core::policy::Preset;
 use backstop_core::reason::ReasonCode;
 use backstop_runner::dispatcher::RunError;
+use backstop_runner::piped::Unread;
 use backstop_runner::resolve::ResolveError;
 use backstop_runner::resuming::ResumeError;
 use backstop_runner::unsupervised::UnsupervisedError;
 use backstop_store::StoreError;
+use rustix::process::Signal;
 
 use crate::exit_code;
 
@@ -45,6 +47,9 @@ pub enum Error {
     Forbidden(String),
     #[error("can't start another process: {}", cause(.0))]
     Process(io::Error),
+    /// What is piped in has no end, as far as was waited for it.
+    #[error("{0}\n\nhint: if nothing is piped in, use `< /dev/null`, or name a file by --stdin")]
+    Unread(Unread),
     /// What the process in the background would have said.
     #[error("{message}")]
     Background { message: String, code: u8 },
@@ -71,6 +76,9 @@ impl Error {
             Self::Unreachable(_) => exit_code::IO,
             Self::Forbidden(_) => exit_code::NO_PERMISSION,
             Self::Process(_) => exit_code::INTERNAL,
+            Self::Unread(Unread::Signalled(number)) => of_signal(*number),
+            Self::Unread(Unread::Late(_)) => ReasonCode::Timeout.reason().exit_code,
+            Self::Unread(Unread::Io(_)) => exit_code::NO_INPUT,
             Self::Background { code, .. } => *code,
             Self::Resume(ResumeError::Store(error)) => of_store(error),
             Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
@@ -100,7 +108,10 @@ impl Error {
 
 impl From<ResumeError> for Error {
     fn from(error: ResumeError) -> Self {
-        Self::Resume(error)
+        match error {
+            ResumeError::NotStarted(error) => Self::Driven(error),
+            other => Self::Resume(other),
+        }
     }
 }
 
@@ -122,6 +133,15 @@ impl From<UnsupervisedError> for Error {
             (other, Some(hint)) => Self::NotNow(format!("{other}\n\nhint: {hint}")),
             (other, None) => Self::NotNow(other.to_string()),
         }
+    }
+}
+
+/// The code of the reason that a run would have ended with.
+fn of_signal(number: i32) -> u8 {
+    let is_from_keyboard = [Signal::INT, Signal::QUIT].iter().any(|key| key.as_raw() == number);
+    match is_from_keyboard {
+        true => ReasonCode::UserStopped.reason().exit_code,
+        false => ReasonCode::Terminated.reason().exit_code,
     }
 }
 

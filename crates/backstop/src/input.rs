@@ -8,9 +8,6 @@ use backstop_core::diagnostic::Diagnostic;
 use backstop_core::document::{MAX_BYTES, Syntax};
 use backstop_core::policy::{Loaded, Policy, Preset};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
-
 use crate::diagnostics;
 use crate::error::Error;
 use crate::judges;
@@ -166,36 +163,6 @@ pub fn document(path: &str) -> Result<Document, Error> {
     Ok(Document { name: shown(path).to_owned(), bytes, syntax })
 }
 
-/// What is piped in, to its end; none where standard input is a terminal or nothing.
-///
-/// A pipe that nobody closes would be waited for in silence, so after a while `waiting` is called.
-pub fn piped(waiting: impl FnOnce()) -> io::Result<Option<Vec<u8>>> {
-    let stdin = io::stdin();
-    let kind = rustix::fs::fstat(&stdin).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    if !matches!(kind, Ok(FileType::Fifo | FileType::RegularFile | FileType::Socket)) {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    let mut waiting = Some(waiting);
-    loop {
-        let readable = {
-            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
-            poll(&mut polled, Some(&PATIENCE)).is_ok_and(|count| count > 0)
-        };
-        if !readable && let Some(waiting) = waiting.take() {
-            waiting();
-        }
-        let before = bytes.len();
-        stdin.lock().by_ref().take(READ_BUFFER as u64).read_to_end(&mut bytes)?;
-        if bytes.len() - before < READ_BUFFER {
-            return Ok(Some(bytes));
-        }
-        if bytes.len() > MOST_PIPED {
-            return Err(io::Error::other("more than 64 MiB are piped in; name a file by --stdin"));
-        }
-    }
-}
-
 /// `backstop.toml` in the working directory or the nearest one above.
 pub fn nearest_policy() -> Option<String> {
     let here = std::env::current_dir().ok()?;
@@ -216,11 +183,5 @@ pub const POLICY_FILE: &str = "backstop.toml";
 
 /// The name that stands for standard input.
 pub const STDIN: &str = "-";
-
-/// How long a pipe may stay silent before somebody is told that it is waited for.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
-/// A prompt is shorter. What never ends must not fill the memory.
-const MOST_PIPED: usize = 64 << 20;
 
 const READ_BUFFER: usize = 64 * 1024;

@@ -3,19 +3,22 @@
 use backstop_adapters::report::Source;
 use backstop_core::diagnostic::Diagnostic;
 use backstop_core::document::{Node, Syntax, Table, Value, parse};
-use backstop_core::policy::Policy;
+use backstop_core::policy::{Dialect, Policy};
 
 /// The `report`s of `[verify]` that name no format, each at its place in the document that the
 /// policy was loaded from.
 pub fn unreadable_reports(policy: &Policy, bytes: &[u8], syntax: Syntax) -> Vec<Diagnostic> {
-    // Of another tool's document only what it says of stopping is ours.
-    if policy.dialect.is_some() || policy.settings.verify.is_none() {
+    if policy.settings.verify.is_none() {
         return Vec::new();
     }
     let Ok(Node { value: Value::Table(policy), .. }) = parse(bytes, syntax) else {
         // Whoever reads it says what is wrong with it.
         return Vec::new();
     };
+    // Of another tool's document only what it says of stopping is ours.
+    if Dialect::of(&policy).is_some() {
+        return Vec::new();
+    }
     let Some(verify) = table_in(&policy, "verify") else { return Vec::new() };
     let tiers = match verify.get("tiers").map(|entry| &entry.node.value) {
         Some(Value::List(tiers)) => tiers.as_slice(),

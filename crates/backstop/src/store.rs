@@ -57,6 +57,12 @@ impl Opened {
         self.runtime.block_on(future)
     }
 
+    /// Waits until what was changed (tokens, policies in force, orders to halt) counts for every
+    /// service of the store.
+    pub fn wait_for_services(&self) {
+        self.wait(backstop_server::outlive(&*self.store, None));
+    }
+
     /// The run that is meant by a name, the beginning of one, or `latest`.
     pub fn run(&self, text: &str) -> Result<Run, Error> {
         Ok(self.wait(resolve(&*self.store, text, &here()))?)

@@ -155,6 +155,10 @@ fn reasons_of_ones_own_must_be_sound() {
     for exit_code in [61, 63, 79, 99] {
         check_policy("p.toml", reason("own", exit_code)).exits(0);
     }
+    let two = |exit_code| format!("{}{}", reason("one", 61), reason("two", exit_code));
+    check_policy("p.toml", two(62)).exits(0);
+    let ended = check_policy("p.toml", two(61));
+    ended.refused(78, &["p.toml:9:13", "exit code 61 is that of reason `one`", "declared here"]);
     let unknown = "[[rule]]\nwhen = { type = \"never\" }\nthen = \"stop\"\nreason = \"stalld\"\n";
     check_policy("p.toml", unknown).refused(78, &["unknown reason `stalld`", "stalled"]);
 }

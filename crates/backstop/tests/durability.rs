@@ -162,6 +162,10 @@ fn a_full_disk_ends_the_run_clearly_and_it_goes_on_when_there_is_room() {
     assert_eq!(test.processes(), NOBODY);
     let acknowledged = test.read("acked");
     assert!(acknowledged.lines().count() > 10);
+    let standing = test.state();
+    assert_eq!(standing["run_status"], "failed", "the halt is on record: {standing}");
+    assert_eq!(standing["interrupted"], false);
+    assert_eq!(standing["stop_reason"]["code"], "critical_failure");
     mount.remount("size=32m");
     let shown = test.run(["show", "latest", "--events"]).exits(0);
     check_journal(&shown.stdout, &acknowledged, "full");
@@ -187,6 +191,43 @@ fn nothing_is_started_where_nothing_can_be_remembered() {
     let place = folder.path().to_string_lossy().into_owned();
     test.run(["run", "--store", &place, "--", "./agent.sh"]).refused(73, &["ead-only"]);
     assert!(!test.exists("went"));
+}
+
+#[test]
+fn nothing_is_started_on_a_disk_that_is_full() {
+    let test = Loop::new().script("agent.sh", "echo go > went");
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let Some(_mount) = Mount::new(folder.path(), "size=4m") else { return };
+    let place = folder.path().to_string_lossy().into_owned();
+    test.run(["run", "--store", &place, "--once", "--", "true"]).exits(0);
+    let mut filler = fs::File::create(folder.path().join("filler")).expect("can be created");
+    while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
+    test.run(["run", "--store", &place, "--", "./agent.sh"]).refused(74, &["full"]);
+    assert!(!test.exists("went"));
+}
+
+#[test]
+fn a_run_that_can_not_go_on_for_want_of_room_is_left_as_it_is() {
+    let test = Loop::new();
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let Some(_mount) = Mount::new(folder.path(), "size=4m") else { return };
+    let place = folder.path().to_string_lossy().into_owned();
+    test.run(["run", "--store", &place, "--max-iterations", "1", "--", "true"]).exits(125);
+    let filler = folder.path().join("filler");
+    let mut file = fs::File::create(&filler).expect("can be created");
+    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    // The store has room for a little more, and a run needs more than that.
+    let length = file.metadata().expect("its length").len();
+    file.set_len(length - (128 << 10)).expect("can be cut");
+    let resume = ["resume", "latest", "--store", &place, "--raise", "iterations=2"];
+    test.run(resume).refused(74, &["full"]);
+    fs::remove_file(filler).expect("can be removed");
+    drop(file);
+    let shown = test.run(["show", "latest", "--json", "--store", &place]).exits(0).json();
+    assert_eq!(shown["run_status"], "stopped");
+    let journal = test.run(["show", "latest", "--events", "--store", &place]).exits(0).stdout;
+    assert!(!journal.contains("\"resumed\""), "{journal}");
+    test.run(resume).exits(125);
 }
 
 #[test]

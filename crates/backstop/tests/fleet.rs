@@ -10,7 +10,7 @@ use rustix::process::Signal;
 mod support;
 
 use support::Ended;
-use support::looping::{Loop, wait_for};
+use support::looping::{Loop, send, wait_for};
 
 /// Two machines that share a database; none where there is no server.
 struct Fleet {
@@ -179,6 +179,58 @@ fn a_run_whose_machine_died_goes_on_elsewhere() {
     assert_eq!(fleet.shown()["run_status"], "completed");
     fleet.first.is_empty();
     fleet.second.leaves_nothing();
+}
+
+/// Whoever wakes up when another machine goes on with its run is fenced by the database.
+#[test]
+fn a_machine_that_slept_past_its_lease_writes_nothing_more() {
+    let fleet = fleet!().with_a_short_lease();
+    // With a control group, the one that takes over ends the sleeper before it can write.
+    let alone = |machine: Loop| machine.variable("BACKSTOP_CONTAINMENT", "sub-reaper");
+    let fleet = Fleet { first: alone(fleet.first), second: alone(fleet.second), ..fleet };
+    let agent = "echo $$ >> went; until [ -e go_on ]; do\n\
+                 echo '::backstop {\"type\":\"usage\",\"input_tokens\":1}'; sleep 0.02; done";
+    let first = fleet.first.script("agent.sh", agent);
+    let (second, went) = (&fleet.second, || first.read("went").lines().count());
+    let run = ["run", "--max-iterations", "1", "--grace", "1s", "--", "./agent.sh"];
+    let sleeper = first.start(run);
+    wait_for("the first child", || went() == 1);
+    wait_for("its reports", || second.events("usage").len() > 2);
+    let supervisors = || {
+        let others = first.processes();
+        let marked = first.marked().into_iter();
+        marked.filter(|pid| !others.contains(pid)).collect::<Vec<_>>()
+    };
+    wait_for("the two of them alone", || supervisors().len() == 2);
+    let asleep = supervisors();
+    asleep.iter().for_each(|pid| send(*pid, Signal::STOP));
+    let taker = std::cell::RefCell::new(None);
+    wait_for("the lease to run out", || {
+        let mut command = second.command_in(&first.work(), ["resume", "latest"]);
+        let started = second.launch(&mut command);
+        wait_for("an answer or a child", || started.has_ended() || went() == 2);
+        match started.has_ended() {
+            true => started.ends().exits(65).stderr.is_empty(),
+            false => taker.replace(Some(started)).is_none(),
+        }
+    });
+    let taker = taker.into_inner().expect("one that took over");
+    asleep.iter().for_each(|pid| send(*pid, Signal::CONT));
+    let ended = sleeper.ends();
+    assert!(matches!(ended.code, Some(65 | 70 | 74)), "{:?} {}", ended.code, ended.stderr);
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    let reports = second.events("usage").len();
+    wait_for("more reports", || second.events("usage").len() > reports + 3);
+    assert!(!taker.has_ended(), "the other one has ended it");
+    std::fs::write(first.work().join("go_on"), "").expect("written");
+    taker.ends().exits(125);
+    // Nothing is missing, and nothing of the sleeper's is there: no halt, no end of its iteration.
+    let numbers: Vec<u64> =
+        second.journal().iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert_eq!(second.events("halted").len(), 1);
+    assert_eq!(second.events("iteration_finished").len(), 1);
+    assert_eq!(went(), 2);
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn a_command_that_has_ended_is_no_service_that_would_show_a_question() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let attends = runtime.expect("a runtime").block_on(async {
         let store = backstop_store::open(&Location::Embedded(home)).await.expect("a store");
-        store.service_attends().await.expect("it can be read")
+        store.service_attends(None).await.expect("it can be read")
     });
     assert!(!attends);
 }

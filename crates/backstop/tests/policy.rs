@@ -87,8 +87,11 @@ fn what_will_surprise_is_a_warning_and_with_strict_an_error() {
     warning: `max_iterations` can never win
      --> backstop.toml:9:10
       |
+    2 | iterations = 50
+      | --------------- `max_iterations` is met whenever this is, and comes first
+    ...
     9 | when = { type = "max_iterations", count = 60 }
-      |          ^^^^^^^^^ `max_iterations` is met whenever this is, and comes first
+      |          ^^^^^^^^^^^^^^^^^^^^^^^ always beaten
 
     warning: `not` is met before the first iteration
       --> backstop.toml:13:10

@@ -16,6 +16,16 @@ fn ask(lawbook: &str, facts: &Json, more: &[&str]) -> Ended {
 }
 
 #[test]
+fn without_a_policy_the_preset_for_reruns_decides() {
+    let test = Test::new().stdin(json!({"job_attempts": 2}).to_string());
+    let ended = test.run(["check", "--facts", "-", "--form", "rerun", "--now", NOW]).exits(50);
+    let answer = ended.json();
+    assert_eq!(answer["decision"], "HOLD");
+    assert_eq!(answer["evidence"]["thresholds"]["maxRerunsPerJob"], 2);
+    assert!(ended.stderr.contains("preset:rerun"), "{}", ended.stderr);
+}
+
+#[test]
 fn an_answer_has_every_field() {
     let facts = json!({"job_attempts": 2, "total_attempts": 3});
     let more = ["--pr", "9", "--run-id", "77", "--request-id", "req-1"];

@@ -408,18 +408,21 @@ fn f25_time_while_everything_stands_still_does_not_count() {
         is_stopped(running.pid()) && test.processes().into_iter().all(is_stopped)
     });
     let worked = test.read("worked");
+    let shown = test.state()["facts"]["active_ms"].clone();
     let clock = std::time::Instant::now();
     wait_for("some time to pass", || clock.elapsed().as_millis() > 1_500);
     assert_eq!(test.read("worked"), worked, "nothing is done meanwhile");
+    assert_eq!(test.state()["facts"]["active_ms"], shown, "who looks sees that it stands still");
     running.signal(Signal::CONT);
     wait_for("the work to go on", || test.read("worked") != worked);
     let test = test.file("go", "");
     running.ends().exits(125);
     let suspended = test.events("suspended");
-    assert_eq!(suspended.len(), 1);
-    assert!(suspended[0]["ms"].as_u64() >= Some(1_400), "{suspended:?}");
+    assert_eq!(suspended.len(), 2, "where it begins and where it ends: {suspended:?}");
+    assert_eq!(suspended[0]["ms"], 0);
+    assert!(suspended[1]["ms"].as_u64() >= Some(1_400), "{suspended:?}");
     let journal = test.journal();
-    let at = journal.iter().position(|event| event["type"] == "suspended").expect("it is there");
+    let at = journal.iter().rposition(|event| event["type"] == "suspended").expect("it is there");
     let active = |index: usize| journal[index]["active_ms"].as_u64().expect("a number");
     let wall = |index: usize| {
         let text = journal[index]["at"].as_str().expect("a time");

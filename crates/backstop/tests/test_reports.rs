@@ -62,11 +62,12 @@ fn what_passed_when_it_was_tried_again_did_not_fail() {
     let test = Test::new().file("a.xml", retried);
     let ended = test.run(["tests", "a.xml"]).exits(0);
     insta::assert_snapshot!(ended.stdout, @r"
-    2 passed, 0 failed  junit
+    2 passed, 1 failed (1 passed when tried again)  junit
 
     flaky  c::r
     ");
     let object = test.run(["tests", "a.xml", "--json"]).exits(0).json();
+    assert_eq!(object["counts"], serde_json::json!({"passed": 2, "failed": 1, "skipped": 0}));
     assert_eq!(object["failed"], serde_json::json!(["c::r"]));
     assert_eq!(object["overcome"], serde_json::json!(["c::r"]));
     assert_eq!(object["flaky"], serde_json::json!(["c::r"]));
@@ -91,6 +92,46 @@ fn several_files_are_one_run() {
     assert_eq!(object["passed"].as_array().map(Vec::len), Some(4));
     assert_eq!(object["files"][1]["file"], "b.tap");
     assert_eq!(object["files"][1]["counts"]["passed"], 2);
+}
+
+#[test]
+fn one_file_that_is_no_report_takes_nothing_from_the_others() {
+    let test = Test::new().file("b.tap", TAP).file("notes.txt", "notes\n");
+    for (bad, code, why) in [
+        ("notes.txt", 65, "error: no test report: it begins with `notes`\n --> notes.txt"),
+        ("missing.xml", 66, "error: can't read `missing.xml`: no such file or directory"),
+    ] {
+        let ended = test.run(["tests", bad, "b.tap", "--json"]);
+        assert_eq!(ended.code, Some(code));
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        let object = ended.json();
+        assert_eq!(object["passed"], serde_json::json!(["adds", "divides"]));
+        let broken = object["broken"].as_str().expect("it says what is missing");
+        assert!(why.contains(broken), "{broken}");
+        assert_eq!(object["files"][1]["file"], bad);
+        assert_eq!(object["files"][1]["broken"], broken);
+    }
+    let ended = test.run(["tests", "b.tap", "notes.txt"]);
+    insta::assert_snapshot!(ended.stdout, @r"
+    2 passed, 0 failed  tap
+
+      b.tap: 2 passed, 0 failed
+      notes.txt: not read
+    ");
+}
+
+#[test]
+fn a_pattern_of_ones_own_is_a_format() {
+    let test = Test::new().file("log", "built\n3 ok, 1 bad\n");
+    let pattern = r"regex:(?<passed>\d+) ok, (?<failed>\d+) bad";
+    let ended = test.run(["tests", "log", "--format", pattern]).exits(10);
+    assert_eq!(ended.stdout, "3 passed, 1 failed  regex\n");
+    test.run(["tests", "log", "--format", r"regex:(?<passed>\d+) good"])
+        .refused(65, &["no line that the pattern matches: it begins with `built`"]);
+    test.run(["tests", "log", "--format", "regex:("])
+        .refused(64, &["the pattern can't be used: unclosed group"]);
+    test.run(["tests", "log", "--format", "junit:a.xml"])
+        .refused(64, &["a format is named without a path"]);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
 
       next       backstop doctor 4K7Q2M9X              why, with the evidence
                  backstop resume 4K7Q2M9X --note "…"   go on, with a hint
-                 backstop replay 4K7Q2M9X --policy backstop.toml
+                 backstop replay 4K7Q2M9X --preset moderator
 
       max iterations  ░░░░░░░░░░░░░  Iteration 3/50
       max cost        █░░░░░░░░░░░░  $3.00 of $20.00
@@ -176,6 +176,7 @@ fn a_run_is_shown_to_programs_with_its_facts() {
     assert_eq!(object["facts"]["cost_usd"], 3.0);
     assert_eq!(object["facts"]["active_ms"], 300_000);
     let pipeline = test.run(["show", "--form", "pipeline"]).exits(0).json();
+    assert_eq!(test.run(["show", "--form", "pipeline", "--json"]).exits(0).json(), pipeline);
     assert_eq!(pipeline["statistics"]["total_frames"], 0);
     let events = test.run(["show", "--events"]).exits(0).stdout;
     assert_eq!(events.lines().count(), 12);
@@ -236,7 +237,10 @@ fn output_is_printed_without_what_a_terminal_would_obey() {
     assert_eq!(logs(&["-f"]), all);
     assert_eq!(logs(&["--iteration", "1"]), "one red\ntwo\n");
     assert_eq!(logs(&["--iteration", "1", "--head", "1"]), "one red\n");
+    assert_eq!(logs(&["--head", "1"]), format!("{}one red\n", &all[..all.find("one").unwrap()]));
     assert_eq!(logs(&["--tail", "2"]), "three\u{fffd}\nfour");
+    assert_eq!(logs(&["--tail", "3"]), all[all.find("two").unwrap()..]);
+    assert_eq!(logs(&["--tail", "4"]), all);
     assert_eq!(logs(&["-f", "--tail", "1"]), "four");
     test.run(["logs", "--iteration", "2"]).refused(64, &["iteration 2", "there are 1, 3"]);
     let raw = Command::new(BINARY)

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::{Agent, sniff};
-use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Totals};
+use crate::adapter::unseen;
+use crate::fence::Fence;
+use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Totals};
 
 /// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
@@ -14,10 +16,15 @@ use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Totals};
 ///
 /// One command may start several agents, one after the other. A record that opens another agent's
 /// stream is where the one before has ended. Who answers in words may show such a record, too: only
-/// the next one of the same stream tells that it is none of theirs.
+/// the next one of the same stream tells that it is none of theirs, and amid a text that has an end of
+/// its own only several do.
 #[derive(Default)]
 pub struct Auto {
     found: Option<Found>,
+    /// There is nobody but the one whose output it is.
+    is_alone: bool,
+    /// Its command asks for them, so no record is only shown.
+    is_asked_for_records: bool,
     held: VecDeque<Held>,
     held_bytes: usize,
     /// Records that are no agent's.
@@ -26,12 +33,19 @@ pub struct Auto {
     totals: Option<Totals>,
     /// What came among the words of an agent, and may be the beginning of another.
     opening: Option<Opening>,
+    /// The latest words end as those do that show something.
+    is_introduced: bool,
+    /// Records behind such words of one that is alone.
+    introduced: Vec<Vec<u8>>,
 }
 
 /// A record that opens an agent's stream.
 struct Opening {
     agent: Agent,
-    record: Vec<u8>,
+    /// That record. Where it is doubtful whether an agent has begun, also those behind it, which
+    /// nobody has read yet.
+    records: Vec<Vec<u8>>,
+    is_doubtful: bool,
     /// Nothing has come since.
     is_latest: bool,
 }
@@ -44,8 +58,8 @@ struct Found {
     prints_records: bool,
     /// It has told how it ended.
     has_ended: bool,
-    /// It answers in words, and is in the middle of a block of code.
-    is_in_code: bool,
+    /// The block of code that its words are in the middle of.
+    fence: Fence,
 }
 
 /// What came before anything told the agent.
@@ -74,6 +88,21 @@ impl Auto {
         Self { found: Some(Found::new(agent)), ..Self::default() }
     }
 
+    /// All of the output is this agent's: its command is nothing else.
+    pub fn alone_with(agent: Agent) -> Self {
+        Self { is_alone: true, ..Self::beginning_with(agent) }
+    }
+
+    /// The command asks for records.
+    #[must_use]
+    pub fn asked_for_records(mut self, is_asked: bool) -> Self {
+        self.is_asked_for_records = is_asked;
+        if let Some(found) = self.found.as_mut().filter(|_| is_asked) {
+            found.adapter.expect_records();
+        }
+        self
+    }
+
     /// Whose output it is, as far as is known.
     pub fn agent(&self) -> Option<Agent> {
         self.found.as_ref().map(|found| found.agent)
@@ -81,7 +110,7 @@ impl Auto {
 
     /// Whether only what comes next tells whether an agent has begun.
     pub fn is_undecided(&self) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.is_latest)
+        self.opening.as_ref().is_some_and(|opening| opening.is_latest || opening.is_doubtful)
     }
 
     fn hold(&mut self, held: Held, moment: &Moment, listener: &mut dyn Listener) {
@@ -100,16 +129,15 @@ impl Auto {
     /// It is this agent: what was held back is its. People have seen that as it came.
     fn settle(&mut self, agent: Agent, moment: &Moment, listener: &mut dyn Listener) {
         let found = self.found.insert(Found::new(agent));
+        if self.is_asked_for_records {
+            found.adapter.expect_records();
+        }
         if agent.tells_totals()
             && let Some(totals) = self.totals.take()
         {
             found.adapter.go_on_from(totals);
         }
-        let mut unseen = |heard: Heard<'_>| {
-            if !matches!(heard, Heard::Shown(_)) {
-                listener.hear(heard);
-            }
-        };
+        let mut unseen = unseen(listener);
         for held in std::mem::take(&mut self.held) {
             match &held {
                 Held::Json(bytes) => found.record(Record::Json(bytes), moment, &mut unseen),
@@ -119,35 +147,107 @@ impl Auto {
         }
     }
 
-    /// Notices that a record is another agent's.
+    /// Notices that a record is another agent's. Says whether it is kept until more is known.
     fn look_for_successor(
         &mut self,
         record: &Record<'_>,
         moment: &Moment,
         listener: &mut dyn Listener,
-    ) {
-        let Some(found) = &self.found else { return };
+    ) -> bool {
+        if self.opening.as_ref().is_some_and(|opening| opening.is_doubtful) {
+            match self.is_confirmed(record) {
+                Some(true) => self.begin_with_opening(moment, listener),
+                Some(false) => self.forget_opening(moment, listener),
+                None => return matches!(record, Record::Json(_)),
+            }
+        }
+        let Some(found) = &self.found else { return false };
         let is_json = matches!(record, Record::Json(_));
         if let Some(opening) = &mut self.opening {
             opening.is_latest = false;
             if is_json && sniff::agent(record) == Some(opening.agent) {
-                return self.begin_with_opening(moment, listener);
+                self.begin_with_opening(moment, listener);
+                return false;
             }
         }
-        let Some(agent) = found.successor(record) else { return };
+        let Some(agent) = found.successor(record) else { return false };
         match record {
             Record::Json(bytes) if found.answers_in_words() => {
-                self.opening = Some(Opening { agent, record: bytes.to_vec(), is_latest: true });
+                let is_doubtful = found.adapter.is_amid();
+                let records = vec![bytes.to_vec()];
+                self.opening = Some(Opening { agent, records, is_doubtful, is_latest: true });
+                is_doubtful
             }
-            _ => self.settle_anew(agent, moment, listener),
+            _ => {
+                self.settle_anew(agent, moment, listener);
+                false
+            }
+        }
+    }
+
+    /// Whether an agent has begun amid the text of another, as far as this record tells: a stream goes
+    /// on, and so does who only shows the beginning of one.
+    fn is_confirmed(&mut self, record: &Record<'_>) -> Option<bool> {
+        let opening = self.opening.as_mut()?;
+        match record {
+            Record::Text(line) if line.trim().is_empty() => None,
+            Record::Json(bytes) if sniff::agent(record) == Some(opening.agent) => {
+                if opening.records.len() >= ENOUGH_RECORDS {
+                    return Some(true);
+                }
+                opening.records.push(bytes.to_vec());
+                None
+            }
+            _ => Some(false),
+        }
+    }
+
+    /// They were only shown.
+    fn forget_opening(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        let Some(opening) = self.opening.take().filter(|opening| opening.is_doubtful) else {
+            return;
+        };
+        let Some(found) = &mut self.found else { return };
+        for record in opening.records {
+            found.record(Record::Json(&record), moment, listener);
         }
     }
 
     fn begin_with_opening(&mut self, moment: &Moment, listener: &mut dyn Listener) {
         let Some(opening) = self.opening.take() else { return };
         self.settle_anew(opening.agent, moment, listener);
-        if let Some(found) = &mut self.found {
-            found.record(Record::Json(&opening.record), moment, listener);
+        let Some(found) = &mut self.found else { return };
+        for record in opening.records {
+            found.record(Record::Json(&record), moment, listener);
+        }
+    }
+
+    /// Whether one that is alone and answers in words introduces this record: if words follow it, it
+    /// was only shown.
+    fn introduces(&mut self, record: &Record<'_>) -> bool {
+        let Some(found) = &self.found else { return false };
+        let may_be_shown =
+            found.answers_in_words() && found.agent.prints_json() && !found.adapter.is_amid();
+        match record {
+            _ if !self.is_alone || self.is_asked_for_records || !may_be_shown => false,
+            Record::Text(line) if line.trim().is_empty() => false,
+            Record::Text(line) => {
+                self.introduced.clear();
+                self.is_introduced = line.trim_end().ends_with(':');
+                false
+            }
+            Record::Json(_) => self.is_introduced && sniff::agent(record).is_some(),
+        }
+    }
+
+    /// Nothing follows what was introduced, or so much that nobody shows it: so it was the agent's
+    /// own, behind some words of its start.
+    fn take_introduced(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        self.is_introduced = false;
+        let introduced = std::mem::take(&mut self.introduced);
+        let Some(found) = &mut self.found else { return };
+        for json in introduced {
+            found.record(Record::Json(&json), moment, &mut unseen(listener));
         }
     }
 
@@ -172,15 +272,16 @@ impl Found {
             adapter: agent.adapter(),
             prints_records: false,
             has_ended: false,
-            is_in_code: false,
+            fence: Fence::default(),
         }
     }
 
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
             Record::Json(_) if self.prints_records => {}
+            Record::Json(_) if self.is_in_code() => {}
             Record::Json(_) => self.prints_records = sniff::agent(&record) == Some(self.agent),
-            Record::Text(line) => self.is_in_code ^= line.trim_start().starts_with("```"),
+            Record::Text(line) => self.fence.pass(line.trim_start()),
         }
         let has_ended = &mut self.has_ended;
         self.adapter.record(record, moment, &mut |heard: Heard<'_>| {
@@ -191,6 +292,10 @@ impl Found {
             }
             listener.hear(heard);
         });
+    }
+
+    fn is_in_code(&self) -> bool {
+        self.adapter.is_in_code().unwrap_or(self.fence.is_open())
     }
 
     fn answers_in_words(&self) -> bool {
@@ -207,10 +312,10 @@ impl Found {
         match record {
             Record::Json(bytes) => match sniff::opened(bytes) {
                 Some(next) => {
-                    let is_shown = !self.prints_records && self.is_in_code;
+                    let is_shown = !self.prints_records && self.is_in_code();
                     Some(next).filter(|next| *next != self.agent && !is_shown)
                 }
-                None if self.answers_in_words() => None,
+                None if self.answers_in_words() || self.adapter.is_amid() => None,
                 None => {
                     let is_gooses = || self.may_be_over() && sniff::is_gooses(bytes);
                     let next = sniff::answered(bytes);
@@ -220,7 +325,9 @@ impl Found {
                 }
             },
             // In somebody's words it may be anything, and in the middle of records a stray line.
-            Record::Text(line) if self.prints_records && self.may_be_over() => {
+            Record::Text(line)
+                if self.prints_records && self.may_be_over() && !self.adapter.is_amid() =>
+            {
                 sniff::of_line(line).filter(|next| *next != self.agent)
             }
             Record::Text(_) => None,
@@ -242,7 +349,23 @@ impl Adapter for Auto {
                     self.settle(agent, moment, listener);
                 }
             }
-            Some(_) => self.look_for_successor(&record, moment, listener),
+            Some(_) if self.is_alone => {}
+            Some(_) => {
+                if self.look_for_successor(&record, moment, listener) {
+                    return;
+                }
+            }
+        }
+        if self.introduces(&record)
+            && let Record::Json(bytes) = record
+        {
+            listener.hear(Heard::Shown(Shown::Text(&String::from_utf8_lossy(bytes))));
+            self.introduced.push(bytes.to_vec());
+            let size: usize = self.introduced.iter().map(Vec::len).sum();
+            if self.introduced.len() > MOST_HELD || size > MOST_HELD_BYTES {
+                self.take_introduced(moment, listener);
+            }
+            return;
         }
         match (&mut self.found, record) {
             (Some(found), record) => found.record(record, moment, listener),
@@ -267,6 +390,18 @@ impl Adapter for Auto {
         if self.found.is_none() {
             self.settle(Agent::Generic, moment, listener);
         }
+        // Who shows something goes on behind it, with words or with what it used.
+        if self.opening.as_ref().is_some_and(|opening| opening.is_doubtful) {
+            if self.opening.as_ref().is_some_and(|opening| opening.records.len() > 1) {
+                self.begin_with_opening(moment, listener);
+            } else {
+                self.forget_opening(moment, listener);
+            }
+        }
+        // A stream of its own has a beginning.
+        if self.introduced.iter().any(|record| sniff::opened(record).is_some()) {
+            self.take_introduced(moment, listener);
+        }
         match &mut self.found {
             Some(found) => found.adapter.finish(exit, moment, listener),
             None => Outcome::CutOff,
@@ -286,6 +421,8 @@ impl Adapter for Auto {
     }
 }
 
+/// So many records in a row, and one more, are no longer shown by somebody.
+const ENOUGH_RECORDS: usize = 3;
 const MOST_HELD: usize = 64;
 const MOST_STRANGERS: usize = 64;
 const MOST_HELD_BYTES: usize = 256 * 1024;

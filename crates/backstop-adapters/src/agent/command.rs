@@ -1,43 +1,114 @@
 //! Which agent a command starts.
 
+mod container;
+
 use std::ffi::OsStr;
 
 use super::Agent;
+use container::in_container;
 
-/// The agent that a command starts, seen through the programs that only start another one.
-pub(super) fn agent(command: &[impl AsRef<OsStr>]) -> Option<Agent> {
-    let words: Vec<String> =
-        command.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect();
-    of_words(&words, DEEPEST)
+/// An agent that a command starts.
+struct Started {
+    agent: Agent,
+    /// Its own words, beginning with its name.
+    words: Vec<String>,
+    /// How many words of the command there are from its name on, or from the line on that it stands in.
+    left: usize,
+    /// It stands in a line, as a shell's, which may start several.
+    is_in_line: bool,
 }
 
-fn of_words(words: &[String], depth: usize) -> Option<Agent> {
-    let depth = depth.checked_sub(1)?;
-    let (first, rest) = words.split_first()?;
+/// The agent that a command starts first, seen through the programs that only start another one.
+pub(super) fn agent(command: &[impl AsRef<OsStr>]) -> Option<Agent> {
+    started(&words(command), DEEPEST).first().map(|started| started.agent)
+}
+
+/// Whether the agent that a command starts first is Amp.
+pub(super) fn is_amp(command: &[impl AsRef<OsStr>]) -> bool {
+    let started = started(&words(command), DEEPEST);
+    let name = started.first().and_then(|started| started.words.first());
+    name.is_some_and(|name| program(name) == "amp" || name.starts_with("@sourcegraph/amp"))
+}
+
+/// Whether a command is an agent's own, and not that of a shell, which may start several.
+pub(super) fn is_agents(command: &[impl AsRef<OsStr>]) -> bool {
+    started(&words(command), DEEPEST).first().is_some_and(|started| !started.is_in_line)
+}
+
+/// Whether a command asks for JSON, all agents that it starts: `--output-format stream-json`,
+/// `-o json`, `--json` and the like.
+pub(super) fn asks_for_records(command: &[impl AsRef<OsStr>]) -> bool {
+    let asks = |words: &[String]| {
+        words.iter().any(|word| {
+            let value = word.rsplit_once('=').map_or(word.as_str(), |(_, value)| value);
+            RECORDS.contains(&value)
+        })
+    };
+    let words = words(command);
+    let started = started(&words, DEEPEST);
+    // It may be a program of the user's own that starts one.
+    if started.is_empty() { asks(&words) } else { started.iter().all(|one| asks(&one.words)) }
+}
+
+fn words(command: &[impl AsRef<OsStr>]) -> Vec<String> {
+    command.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect()
+}
+
+/// The agents that a command starts.
+fn started(words: &[String], depth: usize) -> Vec<Started> {
+    let Some((depth, (first, rest))) = depth.checked_sub(1).zip(words.split_first()) else {
+        return Vec::new();
+    };
+    let one = |words: &[String], agent: Option<Agent>| {
+        let (words, left) = (words.to_vec(), words.len());
+        let one = agent.map(|agent| Started { agent, words, left, is_in_line: false });
+        one.into_iter().collect()
+    };
     let program = program(first);
     if let Some(agent) = of_program(&program) {
-        return Some(agent);
+        return one(words, Some(agent));
     }
     match program.as_str() {
-        "env" => of_env(rest, depth),
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" => of_shell(rest, depth),
-        "npx" | "bunx" | "pnpx" | "uvx" => of_package(after_options(rest, PACKAGE_OPTIONS)),
+        "env" => by_env(rest, depth),
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" => by_shell(rest, depth),
+        "npx" | "bunx" | "pnpx" | "uvx" => {
+            let rest = after_options(rest, PACKAGE_OPTIONS);
+            one(rest, of_package(rest))
+        }
         "npm" | "pnpm" | "yarn" | "bun" | "pipx" | "uv" => {
             let rest = rest.strip_prefix(&["tool".to_owned()]).unwrap_or(rest);
-            let (verb, rest) = rest.split_first()?;
-            let runs = ["exec", "x", "dlx", "run"].contains(&verb.as_str());
-            if runs { of_package(after_options(rest, PACKAGE_OPTIONS)) } else { None }
+            match rest.split_first() {
+                Some((verb, rest)) if ["exec", "x", "dlx", "run"].contains(&verb.as_str()) => {
+                    let rest = after_options(rest, PACKAGE_OPTIONS);
+                    one(rest, of_package(rest))
+                }
+                _ => Vec::new(),
+            }
         }
-        "node" | "deno" => of_script(after_options(rest, &[])),
+        "node" | "deno" => {
+            let rest = after_options(rest, &[]);
+            one(rest, of_script(rest))
+        }
         _ if program.starts_with("python") => match rest {
-            [option, module, ..] if option == "-m" => of_program(module),
-            _ => of_script(after_options(rest, &[])),
+            [option, rest @ ..] if option == "-m" => {
+                one(rest, rest.first().and_then(|module| of_program(module)))
+            }
+            _ => {
+                let rest = after_options(rest, &[]);
+                one(rest, of_script(rest))
+            }
         },
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => {
+            started(in_container(rest).unwrap_or_default(), depth)
+        }
         // The time limit itself stands between its options and the command.
-        "timeout" | "gtimeout" => of_words(after_options(rest, &["-k", "-s"]).get(1..)?, depth),
+        "timeout" | "gtimeout" => {
+            started(after_options(rest, &["-k", "-s"]).get(1..).unwrap_or_default(), depth)
+        }
         _ => {
-            let (_, with_value) = STARTERS.iter().find(|(name, _)| *name == program)?;
-            of_words(after_options(rest, with_value), depth)
+            let starter = STARTERS.iter().find(|(name, _)| *name == program);
+            let rest = starter.map(|(_, with_value)| after_options(rest, with_value));
+            started(rest.unwrap_or_default(), depth)
         }
     }
 }
@@ -135,29 +206,32 @@ fn after_options<'w>(words: &'w [String], with_value: &[&str]) -> &'w [String] {
     words.get(at..).unwrap_or_default()
 }
 
-fn of_env(words: &[String], depth: usize) -> Option<Agent> {
-    if let [option, text, ..] = words
+fn by_env(words: &[String], depth: usize) -> Vec<Started> {
+    if let [option, lines @ ..] = words
         && (option == "-S" || option == "--split-string")
     {
-        return of_line(text, depth);
+        return by_line(lines, depth);
     }
     let words = after_options(words, &["-u", "-C", "--unset", "--chdir"]);
     let variables = words.iter().take_while(|word| is_assignment(word)).count();
-    of_words(&words[variables..], depth)
+    started(&words[variables..], depth)
 }
 
-/// The command line of a shell, if there is one: a script says nothing.
-fn of_shell(words: &[String], depth: usize) -> Option<Agent> {
-    let at = words
-        .iter()
-        .position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
-    of_line(words.get(at + 1)?, depth)
+/// By the command line of a shell, if there is one: a script says nothing.
+fn by_shell(words: &[String], depth: usize) -> Vec<Started> {
+    let is_option =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let at = words.iter().position(is_option).map_or(words.len(), |at| at + 1);
+    by_line(&words[at..], depth)
 }
 
-/// The first agent among the commands of a line.
-fn of_line(line: &str, depth: usize) -> Option<Agent> {
+/// By the commands of the line that these words begin with.
+fn by_line(words: &[String], depth: usize) -> Vec<Started> {
+    let Some(line) = words.first() else { return Vec::new() };
     let line = &line[..line.floor_char_boundary(LONGEST_LINE)];
-    commands(line).iter().find_map(|command| of_words(without_preamble(command), depth))
+    let of_command = |command: &Vec<String>| started(without_preamble(command), depth);
+    let in_line = |one: Started| Started { left: words.len(), is_in_line: true, ..one };
+    commands(line).iter().flat_map(of_command).map(in_line).collect()
 }
 
 /// A shell's command from its program on.
@@ -173,14 +247,12 @@ fn without_preamble(command: &[String]) -> &[String] {
 /// not written in capitals.
 pub(super) fn arguments(command: &[String]) -> Option<&[String]> {
     let command = without_preamble(command);
-    of_words(command, DEEPEST)?;
-    let names = |word: &String| {
-        of_program(&program(word)).or_else(|| of_package(std::slice::from_ref(word))).is_some()
+    let first = started(command, DEEPEST).into_iter().next()?;
+    let from_name = &command[command.len() - first.left..];
+    let (name, arguments) = match first.is_in_line {
+        false => from_name.split_first()?,
+        true => (command.first()?, from_name),
     };
-    let at = command.iter().position(names);
-    // Otherwise it is in the words of another shell.
-    let (name, arguments) = command[at.unwrap_or(0)..].split_first()?;
-    let arguments = if at.is_some() { arguments } else { command.get(2..)? };
     (!name.starts_with(char::is_uppercase)).then_some(arguments)
 }
 
@@ -225,6 +297,17 @@ pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     end_word(&mut word, &mut commands);
     commands
 }
+
+/// What asks for records, by itself or as a value.
+const RECORDS: &[&str] = &[
+    "--json",
+    "--experimental-json",
+    "--stream-json",
+    "--stream-json-thinking",
+    "json",
+    "stream-json",
+    "jsonl",
+];
 
 /// Programs that start another one, and their options that take a value.
 const STARTERS: &[(&str, &[&str])] = &[
@@ -287,6 +370,17 @@ mod tests {
     #[case(&["sh", "-c", "while ! claude -p; do sleep 1; done"], Some(Agent::Claude))]
     #[case(&["python3", "-m", "aider", "--message", "x"], Some(Agent::Aider))]
     #[case(&["node", "/lib/node_modules/@anthropic-ai/claude-code/cli.js"], Some(Agent::Claude))]
+    #[case(&["docker", "run", "--rm", "-it", "-v", "a:b", "image", "claude", "-p"], Some(Agent::Claude))]
+    #[case(&["podman", "exec", "-u", "bot", "box", "sh", "-c", "codex exec"], Some(Agent::Codex))]
+    #[case(&["docker", "compose", "-f", "c.yml", "run", "--rm", "web", "gemini"], Some(Agent::Gemini))]
+    #[case(&["docker-compose", "exec", "-T", "web", "aider"], Some(Agent::Aider))]
+    #[case(&["docker", "run", "--name", "claude", "image"], None)]
+    #[case(&["docker", "run", "--net", "host", "--log-driver", "none", "i", "claude"], Some(Agent::Claude))]
+    #[case(&["podman", "run", "--pids-limit", "99", "--secret", "key", "i", "codex"], Some(Agent::Codex))]
+    #[case(&["docker", "compose", "exec", "--index", "2", "web", "gemini"], Some(Agent::Gemini))]
+    #[case(&["docker", "--log-level", "warn", "run", "--cpuset-cpus", "0", "i", "aider"], Some(Agent::Aider))]
+    #[case(&["docker", "build", "claude"], None)]
+    #[case(&["docker", "run"], None)]
     #[case(&["./loop.sh"], None)]
     #[case(&["sh", "loop.sh", "claude"], None)]
     #[case(&["echo", "claude"], None)]
@@ -297,6 +391,50 @@ mod tests {
     #[case(&[], None)]
     fn a_command_tells_the_agent(#[case] command: &[&str], #[case] expected: Option<Agent>) {
         assert_eq!(agent(command), expected);
+    }
+
+    #[rstest]
+    #[case(&["claude", "-p", "x"], true)]
+    #[case(&["timeout", "10", "npx", "-y", "@openai/codex@latest", "exec"], true)]
+    #[case(&["sh", "-c", "claude -p x; codex exec y"], false)]
+    #[case(&["env", "sh", "-c", "codex exec y"], false)]
+    #[case(&["sh", "loop.sh", "claude"], false)]
+    #[case(&["docker", "run", "--rm", "-e", "A=b", "image", "claude", "-p", "x"], true)]
+    #[case(&["docker", "exec", "claude", "sh", "-c", "claude -p a; codex exec --json b"], false)]
+    #[case(&["docker", "run", "-w", "/src/codex", "img", "sh", "-c", "claude -p a"], false)]
+    #[case(&["sudo", "-u", "claude", "bash", "-c", "claude -p a; codex exec b"], false)]
+    #[case(&["docker", "exec", "claude", "claude", "-p", "a"], true)]
+    #[case(&["env", "-S", "codex exec y", "codex"], false)]
+    #[case(&["python3", "-m", "aider", "--yes"], true)]
+    #[case(&["node", "/lib/@anthropic-ai/claude-code/cli.js", "-p"], true)]
+    fn a_shell_may_start_several(#[case] command: &[&str], #[case] expected: bool) {
+        assert_eq!(is_agents(command), expected);
+    }
+
+    #[rstest]
+    #[case("docker run --rm ghcr.io/me/claude claude -p 'say ALL DONE'", Some(&["-p", "say ALL DONE"][..]))]
+    #[case("docker run --rm me/claude sh -c 'claude -p x'", Some(&["claude -p x"][..]))]
+    #[case("sudo -u codex claude -p x", Some(&["-p", "x"][..]))]
+    #[case("A=1 npx -y @openai/codex exec x", Some(&["exec", "x"][..]))]
+    #[case("sh -c 'codex exec x'", Some(&["codex exec x"][..]))]
+    #[case("Claude -p x", None)]
+    #[case("echo claude", None)]
+    fn what_an_agent_is_told_stands_behind_its_own_name(
+        #[case] line: &str,
+        #[case] expected: Option<&[&str]>,
+    ) {
+        let words = &commands(line)[0];
+        let told = arguments(words).map(|words| words.iter().map(String::as_str).collect());
+        assert_eq!(told, expected.map(<[_]>::to_vec), "{line}");
+    }
+
+    #[rstest]
+    #[case(&["amp", "-x", "y"], true)]
+    #[case(&["sh", "-c", "cd x && npx @sourcegraph/amp@latest -x y"], true)]
+    #[case(&["claude", "-p", "amp"], false)]
+    #[case(&["echo", "amp"], false)]
+    fn amp_is_told_from_claude(#[case] command: &[&str], #[case] expected: bool) {
+        assert_eq!(is_amp(command), expected);
     }
 
     proptest! {
@@ -313,5 +451,24 @@ mod tests {
         )) {
             let _ = agent(&words);
         }
+    }
+
+    #[rstest]
+    #[case(&["claude", "-p", "x", "--output-format", "stream-json"], true)]
+    #[case(&["claude", "-p", "x", "--output-format=json"], true)]
+    #[case(&["codex", "exec", "--json", "x"], true)]
+    #[case(&["gemini", "-o", "json", "-p", "x"], true)]
+    #[case(&["claude", "-p", "explain --output-format json"], false)]
+    #[case(&["aider", "--yes"], false)]
+    #[case(&["amp", "-x", "y", "--stream-json"], true)]
+    #[case(&["amp", "-x", "y", "--stream-json-thinking"], true)]
+    #[case(&["sh", "-c", "echo x; claude -p 'y' --output-format json; echo z"], true)]
+    #[case(&["docker", "exec", "box", "sh", "-c", "cd x && codex exec --json y | jq ."], true)]
+    #[case(&["env", "-S", "A=1 claude --output-format=json -p"], true)]
+    #[case(&["sh", "-c", "claude -p 'explain --output-format json'; jq json"], false)]
+    #[case(&["sh", "-c", "claude -p x --output-format json; codex exec y"], false)]
+    #[case(&["my-agent", "--output-format", "json"], true)]
+    fn it_is_known_whether_records_are_asked_for(#[case] command: &[&str], #[case] asks: bool) {
+        assert_eq!(asks_for_records(command), asks);
     }
 }

@@ -8,6 +8,8 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::{Agent, sniff};
+use crate::adapter::unseen;
+use crate::fence::Fence;
 use crate::fields::{parse, text};
 use crate::tail::object_at_end;
 use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Totals};
@@ -19,11 +21,67 @@ pub(super) struct Unglued<A> {
     adapter: A,
     /// The agent has printed a record on a line of its own.
     prints_records: bool,
+    /// The command asks for records.
+    is_asked: bool,
+    /// The block of code that its words are in the middle of.
+    fence: Fence,
+    /// The records in it. They are its own if it is never closed, or if nobody says a word around it.
+    quoted: Vec<Vec<u8>>,
+    /// Words came, apart from the marks of blocks.
+    has_spoken: bool,
 }
 
 impl<A: Adapter> Unglued<A> {
     pub fn new(agent: Agent, adapter: A) -> Self {
-        Self { agent, adapter, prints_records: false }
+        Self {
+            agent,
+            adapter,
+            prints_records: false,
+            is_asked: false,
+            fence: Fence::default(),
+            quoted: Vec::new(),
+            has_spoken: false,
+        }
+    }
+
+    /// Follows the blocks of code of one that answers in words, and keeps the records in them.
+    fn is_quoted(&mut self, record: &Record<'_>) -> bool {
+        match record {
+            _ if self.prints_records || self.is_asked => false,
+            Record::Text(line) => {
+                let before = self.fence;
+                self.fence.pass(line.trim_start());
+                self.has_spoken |= self.fence == before && !line.trim().is_empty();
+                if self.has_spoken && !self.fence.is_open() {
+                    self.quoted.clear();
+                }
+                false
+            }
+            Record::Json(bytes) => {
+                let tells = |value: Value| sniff::of_value(&value).is_some() || is_error(&value);
+                let is_quoted = self.fence.is_open() && parse(bytes).is_some_and(tells);
+                if is_quoted {
+                    self.quoted.push(bytes.to_vec());
+                }
+                is_quoted
+            }
+        }
+    }
+
+    /// What seemed to be code is none: that was the output of something else, and people have seen it.
+    fn leave_code(&mut self, moment: &Moment, listener: &mut dyn Listener) {
+        let was_closed = !self.fence.is_open();
+        self.fence = Fence::default();
+        let quoted = std::mem::take(&mut self.quoted);
+        // What is neither a stream nor a whole answer is an example, be it the only thing that is said.
+        let is_own =
+            |json: &Vec<u8>| sniff::opened(json).or_else(|| sniff::answered(json)).is_some();
+        if was_closed && !quoted.iter().any(is_own) {
+            return;
+        }
+        for json in quoted {
+            self.record(Record::Json(&json), moment, &mut unseen(listener));
+        }
     }
 
     /// Who answers in words may show another agent's record. That is no record of its own: it shows,
@@ -37,19 +95,28 @@ impl<A: Adapter> Unglued<A> {
         let by = sniff::of_value(&value);
         self.prints_records = by == Some(self.agent);
         // Services answer with errors, and many quote them.
-        let is_error = text(&value, "type") == Some("error") || value.get("error").is_some();
-        by.is_some_and(|by| !is_error && !sniff::are_alike(by, self.agent))
+        by.is_some_and(|by| !is_error(&value) && !sniff::are_alike(by, self.agent))
     }
 }
 
 impl<A: Adapter> Adapter for Unglued<A> {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
-        if self.is_shown_only(&record) {
+        let is_quoted = self.is_quoted(&record);
+        let is_behind_code = !self.quoted.is_empty() && !self.fence.is_open();
+        if is_behind_code && sniff::agent(&record) == Some(self.agent) {
+            self.leave_code(moment, listener);
+        }
+        if is_quoted || self.is_shown_only(&record) {
             if let Record::Json(bytes) = record {
                 let shown = String::from_utf8_lossy(bytes);
                 listener.hear(Heard::Shown(Shown::Text(&shown)));
             }
+            let bytes: usize = self.quoted.iter().map(Vec::len).sum();
+            if self.quoted.len() > MOST_QUOTED || bytes > MOST_QUOTED_BYTES {
+                self.leave_code(moment, listener);
+            }
         } else if let Record::Text(line) = record
+            && !self.fence.is_open()
             && let Some((agent, before, json)) = self::record(line, self.prints_records)
             && agent == self.agent
         {
@@ -73,7 +140,20 @@ impl<A: Adapter> Adapter for Unglued<A> {
         moment: &Moment,
         listener: &mut dyn Listener,
     ) -> Outcome {
+        self.leave_code(moment, listener);
         self.adapter.finish(exit, moment, listener)
+    }
+
+    fn expect_records(&mut self) {
+        self.is_asked = true;
+    }
+
+    fn is_amid(&self) -> bool {
+        self.adapter.is_amid()
+    }
+
+    fn is_in_code(&self) -> Option<bool> {
+        Some(self.fence.is_open())
     }
 
     fn totals(&mut self) -> Option<Totals> {
@@ -103,6 +183,10 @@ pub(super) fn record(line: &str, after_records: bool) -> Option<(Agent, &str, &s
     is_meant.then_some((agent, before, json))
 }
 
+fn is_error(value: &Value) -> bool {
+    text(value, "type") == Some("error") || value.get("error").is_some()
+}
+
 /// Claude's one object has figures that nobody writes down in a sentence.
 fn is_whole_result(value: &Value) -> bool {
     ["session_id", "duration_ms", "duration_api_ms", "num_turns", "usage", "uuid"]
@@ -113,6 +197,10 @@ fn is_whole_result(value: &Value) -> bool {
 /// `agent-1  | `, as Docker Compose begins a line.
 static COLLECTED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^[\w.-]+ +\| $").expect("the pattern is valid"));
+
+/// Nobody shows more of a stream than this.
+const MOST_QUOTED: usize = 64;
+const MOST_QUOTED_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests {

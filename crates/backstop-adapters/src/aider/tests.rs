@@ -196,6 +196,16 @@ fn what_a_block_of_code_on_the_screen_shows_is_the_models() {
     );
     let usage: Vec<_> = told.iter().filter(|line| line.starts_with("usage")).collect();
     assert!(usage.len() == 1 && usage[0].starts_with("usage 2400 91 "), "{told:?}");
+    // Blocks have more than one mark, and words may follow what they show.
+    for (opens, closes) in [("~~~", "~~~"), ("~~~text", "~~~"), ("```", "~~~\nx\n~~~\n```")] {
+        let told = aider(&format!(
+            "Aider v0.86.1\nModel: gpt-4o\n\n{opens}\n\
+             Tokens: 9k sent, 9k received. Cost: $9.00 message, $9.00 session.\nx\n{closes}\n\n\
+             Tokens: 2.4k sent, 91 received. Cost: $0.0085 message, $0.0085 session.\n"
+        ));
+        let usage: Vec<_> = told.iter().filter(|line| line.starts_with("usage")).collect();
+        assert!(usage.len() == 1 && usage[0].starts_with("usage 2400 91 "), "{opens} {told:?}");
+    }
     // An answer that was cut off in the middle of its code.
     let told = aider("Aider v0.86.1\n```\nlet a = 1;\nTokens: 20 sent, 2 received.\n");
     assert!(told.iter().any(|line| line.starts_with("usage 20 2 ")), "{told:?}");

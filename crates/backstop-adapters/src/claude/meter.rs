@@ -81,6 +81,7 @@ impl Meter {
         self.messages = Seen::default();
         self.unnamed = None;
         self.main = Tokens::default();
+        self.window.launch();
         self.fresh = true;
     }
 

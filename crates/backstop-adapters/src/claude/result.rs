@@ -1,19 +1,62 @@
 //! The record with which a launch ends.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use super::own::of_errors;
-use super::wire::Line;
+use super::wire::{Line, Number};
 use crate::fault::{from_status, recognise};
 use crate::{Fault, FaultKind, Moment};
 
 /// What tells one result from all others, however it is written.
-pub(super) fn trace_of(result: &Line<'_>) -> u64 {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trace {
+    uuid: Option<u64>,
+    whole: u64,
+    /// What every part of it has in it that is worth showing: what it says, and what it cost.
+    gist: Option<u64>,
+    /// What a script may leave out that picks some of it: session, turns, duration, tokens.
+    details: [Option<u64>; 5],
+    /// No other launch has the same session and took as long.
+    is_unique: bool,
+}
+
+impl Trace {
+    pub fn of(result: &Line<'_>) -> Self {
+        let named = |name: &str| (!name.is_empty()).then(|| hash_of(&name));
+        let bits = |figure: &Number| figure.amount().map(f64::to_bits);
+        let (uuid, session) = (named(&result.uuid), named(&result.session_id));
+        let cost = bits(&result.total_cost_usd);
+        let (turns, duration) = (bits(&result.num_turns), bits(&result.duration_ms));
+        let usage = result.usage.0.as_ref().map(|usage| hash_of(&format!("{usage:?}")));
+        let of_models = result.model_usage.0.as_ref().map(|usage| hash_of(&format!("{usage:?}")));
+        let figures = [turns, duration, cost, usage, of_models];
+        Self {
+            uuid,
+            whole: hash_of(&(session, &*result.subtype, &*result.result, figures)),
+            gist: cost.map(|cost| hash_of(&(&*result.result, cost))),
+            details: [session, turns, duration, usage, of_models],
+            is_unique: uuid.is_some() || (session.is_some() && result.duration_ms.is_known()),
+        }
+    }
+
+    /// Whether another result is this one, shown once more, whole or in part. Where a launch is
+    /// nothing but its result, one that names nothing of its own may be the next one's.
+    pub fn is_shown_by(&self, other: &Self, is_lone: bool) -> bool {
+        if self.uuid.is_some() && other.uuid.is_some() && self.uuid != other.uuid {
+            return false;
+        }
+        let mut details = self.details.iter().zip(&other.details);
+        let is_part = self.gist.is_some()
+            && self.gist == other.gist
+            && self.details != other.details
+            && details.all(|(own, shown)| shown.is_none() || own == shown);
+        is_part || self.whole == other.whole && (self.is_unique || !is_lone)
+    }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&*result.session_id, &*result.subtype, &*result.result).hash(&mut hasher);
-    let figures = [&result.num_turns, &result.duration_ms, &result.total_cost_usd];
-    figures.map(|figure| figure.amount().map(f64::to_bits)).hash(&mut hasher);
-    format!("{:?} {:?}", result.usage, result.model_usage).hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -34,6 +77,8 @@ pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     let message = result
         .or(Some(&*errors).filter(is_text))
         .or(own)
+        // A result may call itself a success and give the reason why it is none.
+        .or(Some(&*line.terminal_reason).filter(is_text).filter(|_| !cut_short))
         .or(Some(&*line.subtype).filter(is_text))
         .unwrap_or("the launch failed");
     let by_cap = match (&*line.subtype, &*line.terminal_reason) {

@@ -63,6 +63,8 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub terminal_reason: Text<'a>,
     #[serde(borrow)]
+    pub uuid: Text<'a>,
+    #[serde(borrow)]
     pub permission_denials: Denials<'a>,
     pub num_turns: Number,
     pub duration_ms: Number,

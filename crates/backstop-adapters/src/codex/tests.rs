@@ -1,6 +1,7 @@
 use rstest::rstest;
 
 use super::*;
+use crate::Heard;
 use crate::testing::{FAILED, moment, read, told};
 
 fn codex(stream: &str) -> Vec<String> {

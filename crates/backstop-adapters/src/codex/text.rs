@@ -44,6 +44,8 @@ pub(super) struct Transcript {
     answer: String,
     /// It is the standard error, and the answer stands on the standard output.
     is_beside: bool,
+    /// It has told its tokens or a failure last, and nothing but words came behind.
+    may_be_over: bool,
 }
 
 /// How blocks begin.
@@ -87,6 +89,11 @@ impl Transcript {
     /// One that stands beside the answer instead of holding it.
     pub fn beside() -> Self {
         Self { is_beside: true, ..Self::default() }
+    }
+
+    /// Whether it goes on: tools and the model print whatever they like, and the tokens come last.
+    pub fn is_amid(&self) -> bool {
+        !self.may_be_over
     }
 
     pub fn line(
@@ -171,6 +178,7 @@ impl Transcript {
     fn banner(&mut self, line: &str, launch: &mut Launch, listener: &mut dyn Listener) {
         self.finish(None, launch, listener);
         self.block = Block::Settings;
+        self.may_be_over = false;
         self.running = Running::default();
         self.total = tells_sums(line).then(Total::default);
         if self.is_beside {
@@ -188,8 +196,10 @@ impl Transcript {
         moment: &Moment,
         listener: &mut dyn Listener,
     ) {
+        self.may_be_over = false;
         if self.ended(head) {
         } else if let Some(message) = head.strip_prefix("ERROR: ") {
+            self.may_be_over = true;
             launch.failed(fault_of(message, moment), listener);
         } else if let Some(tokens) = head.strip_prefix("tokens used: ") {
             self.spent(tokens, launch, listener);
@@ -236,6 +246,7 @@ impl Transcript {
                     && self.block != Block::Answer
                 {
                     self.held = Some(fault_of(message, moment));
+                    self.may_be_over = true;
                     if self.block == Block::Words {
                         self.gather(line);
                     }
@@ -254,6 +265,7 @@ impl Transcript {
         };
         self.close(launch, listener);
         if block != Block::Tokens {
+            self.may_be_over = false;
             self.went_on(listener);
         }
         self.block = block;
@@ -361,6 +373,7 @@ impl Transcript {
     fn spent(&mut self, tokens: &str, launch: &mut Launch, listener: &mut dyn Listener) -> bool {
         let digits: String = tokens.trim().chars().filter(|character| *character != ',').collect();
         let Ok(input) = digits.parse() else { return false };
+        self.may_be_over = true;
         let mut tokens = Tokens { input, ..Tokens::default() };
         if let Some(total) = &mut self.total {
             tokens = total.advance(tokens);

@@ -45,11 +45,11 @@ pub(crate) fn unix_time(number: i64) -> Option<Timestamp> {
     Some(Timestamp::from_jiff(at))
 }
 
-/// `2026-08-09 00:00 UTC`, `2026-08-09T00:00:00Z`.
+/// `2026-08-09 00:00 UTC`, `2026-08-09T00:00:00Z`, `2026-08-09 at 00:00 UTC`.
 fn iso(text: &str, moment: &Moment) -> Option<Timestamp> {
     static FORM: LazyLock<Regex> = LazyLock::new(|| {
         form(
-            r"\b(\d{4})-(\d\d)-(\d\d)[t ]+(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: ?(z|utc|gmt)\b|([+-]\d\d):?(\d\d))?",
+            r"\b(\d{4})-(\d\d)-(\d\d)(?:[t ]+|,? +at +)(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: ?(z|utc|gmt)\b|([+-]\d\d):?(\d\d))?",
         )
     });
     let found = FORM.captures(text)?;

@@ -29,7 +29,8 @@ fn ends_a_file_name(after: &str) -> bool {
     let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
     let Some(extension) = rest.strip_prefix('.') else { return false };
     let length = extension.find(|c: char| !c.is_alphanumeric()).unwrap_or(extension.len());
-    (1..=4).contains(&length)
+    // Versions have points in them, too.
+    (1..=4).contains(&length) && extension.starts_with(char::is_alphabetic)
 }
 
 /// The specific stands before the general: a refusal for want of money is also a bad request, and a

@@ -103,6 +103,7 @@ fn where_nobody_knows_when_it_was_said_only_a_date_is_a_time(
 #[case("stream disconnected before completion: x", FaultKind::Network)]
 #[case("request timed out", FaultKind::Network)]
 #[case("models/gemini-9 is not found for API version v1beta, or", FaultKind::UnknownModel)]
+#[case("models/gemini-2.5-pro is not found for API version v1beta", FaultKind::UnknownModel)]
 #[case("Your organization has disabled subscription access.", FaultKind::Authentication)]
 #[case("shared rollout token budget exhausted", FaultKind::BudgetLimit)]
 #[case(
@@ -230,6 +231,10 @@ fn zones_are_read_as_they_are_written(#[case] text: &str, #[case] expected: &str
 #[case::no_year("resets Mar 12, 1pm (UTC)", Some("2026-03-12T13:00:00Z"))]
 #[case::next_year("resets Jan 2 at 9am (UTC)", Some("2027-01-02T09:00:00Z"))]
 #[case::iso_with_blank("(daily; resets 2026-08-09 00:00 UTC)", Some("2026-08-09T00:00:00Z"))]
+#[case::iso_with_a_word(
+    "You will regain access on 2026-09-01 at 00:00 UTC.",
+    Some("2026-09-01T00:00:00Z")
+)]
 #[case::iso("until 2026-08-09T00:00:00.5Z", Some("2026-08-09T00:00:00Z"))]
 #[case::iso_with_offset("at 2026-08-09T00:00:00-02:30", Some("2026-08-09T02:30:00Z"))]
 #[case::iso_here("at 2026-08-09 00:00:00", Some("2026-08-09T04:00:00Z"))]

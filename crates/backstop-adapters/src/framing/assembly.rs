@@ -23,6 +23,9 @@ enum State {
     Lines,
     /// Inside an object that began on an earlier line.
     Object(Partial),
+    /// Inside an array that has given no record yet: its lines, each with its line end. An answer in
+    /// plain words may be a list, too.
+    List(Vec<u8>),
     /// Inside an array, between two elements.
     Array,
     /// Inside an element that began on an earlier line.
@@ -56,6 +59,7 @@ impl Assembly {
     pub fn finish(&mut self, emit: &mut impl FnMut(Record<'_>)) {
         match std::mem::take(&mut self.state) {
             State::Object(partial) => give_up(&partial.text, emit),
+            State::List(lines) => tell_lines(&lines, emit),
             State::Lines | State::Array | State::Element(_) => {}
         }
     }
@@ -81,6 +85,7 @@ impl Assembly {
         loop {
             rest = match std::mem::take(&mut self.state) {
                 State::Lines => self.outside(rest, holds_several, emit),
+                State::List(lines) => self.in_list(lines, rest, emit),
                 State::Array => self.between_elements(rest, emit),
                 State::Object(partial) if interrupts(line) => {
                     give_up(&partial.text, emit);
@@ -125,7 +130,7 @@ impl Assembly {
                 b""
             }
             [b'[', after @ ..] if begins_array(after) => {
-                self.state = State::Array;
+                self.state = State::List(b"[\n".to_vec());
                 after
             }
             // Blank lines in the agent's words are part of them.
@@ -158,13 +163,54 @@ impl Assembly {
         }
     }
 
+    /// Passes what is no record in an array. If it ends without one, its lines were words.
+    fn in_list<'a>(
+        &mut self,
+        mut lines: Vec<u8>,
+        line: &'a [u8],
+        emit: &mut impl FnMut(Record<'_>),
+    ) -> &'a [u8] {
+        let mut rest = line;
+        loop {
+            rest = after_separators(rest);
+            match rest {
+                [] => {
+                    lines.extend_from_slice(line);
+                    lines.push(b'\n');
+                    if lines.len() > LONGEST_LINE {
+                        tell_lines(&lines, emit);
+                    } else {
+                        self.state = State::List(lines);
+                    }
+                    return b"";
+                }
+                [b'{', ..] => {
+                    self.state = State::Array;
+                    return rest;
+                }
+                [b']', after @ ..] => {
+                    let behind = worth_reading(after);
+                    lines.extend_from_slice(&line[..line.len() - after.len()]);
+                    tell_lines(&lines, emit);
+                    return behind;
+                }
+                _ => match after_scalar(rest) {
+                    Some(after) => rest = after,
+                    None => {
+                        tell_lines(&lines, emit);
+                        return line;
+                    }
+                },
+            }
+        }
+    }
+
     fn between_elements<'a>(
         &mut self,
         line: &'a [u8],
         emit: &mut impl FnMut(Record<'_>),
     ) -> &'a [u8] {
-        let skipped = line.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',');
-        let rest = &line[skipped.count()..];
+        let rest = after_separators(line);
         match rest {
             [] => self.state = State::Array,
             [b']', after @ ..] => return worth_reading(after),
@@ -183,8 +229,15 @@ impl Assembly {
                 }
                 return b"";
             }
-            // No array of records after all, or it ends here unfinished.
-            _ => return rest,
+            _ => {
+                // What is no record among them is passed over.
+                if let Some(after) = after_scalar(rest) {
+                    self.state = State::Array;
+                    return after;
+                }
+                // No array of records after all, or it ends here unfinished.
+                return rest;
+            }
         }
         b""
     }
@@ -229,13 +282,27 @@ fn interrupts(line: &[u8]) -> bool {
 /// text.
 fn give_up(lines: &[u8], emit: &mut impl FnMut(Record<'_>)) {
     let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
-    for (index, line) in lines.split(|byte| *byte == b'\n').enumerate() {
-        if index == 0 {
-            emit(Record::Json(line));
-        } else {
-            emit(Record::Text(&without_escapes(&String::from_utf8_lossy(line))));
-        }
+    let (first, others) = match memchr::memchr(b'\n', lines) {
+        Some(end) => (&lines[..end], Some(&lines[end + 1..])),
+        None => (lines, None),
+    };
+    emit(Record::Json(first));
+    if let Some(others) = others {
+        tell_lines(others, emit);
     }
+}
+
+fn tell_lines(lines: &[u8], emit: &mut impl FnMut(Record<'_>)) {
+    let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+    for line in lines.split(|byte| *byte == b'\n') {
+        emit(Record::Text(&without_escapes(&String::from_utf8_lossy(line))));
+    }
+}
+
+/// What follows white space and commas, which stand between the elements of an array.
+fn after_separators(line: &[u8]) -> &[u8] {
+    let skipped = line.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',');
+    &line[skipped.count()..]
 }
 
 /// Whether one object seems to follow another on the same line. In a string, these bytes could only
@@ -263,6 +330,27 @@ fn begins_object(after: &[u8]) -> bool {
 /// Whether what follows a bracket can be an array of records: log lines begin with one, too.
 fn begins_array(after: &[u8]) -> bool {
     matches!(after.trim_ascii_start().first(), None | Some(b'{'))
+}
+
+/// What follows a text, a number or a word of JSON, if that is an element of an array: no other line
+/// ends with it or goes on with a comma or a bracket.
+fn after_scalar(rest: &[u8]) -> Option<&[u8]> {
+    let end = if let [b'"', text @ ..] = rest {
+        let mut is_escaped = false;
+        let end = text.iter().position(|byte| {
+            let ends = *byte == b'"' && !is_escaped;
+            is_escaped = *byte == b'\\' && !is_escaped;
+            ends
+        });
+        end? + 2
+    } else {
+        let is_end = |byte: &u8| matches!(byte, b',' | b']') || byte.is_ascii_whitespace();
+        let end = rest.iter().position(is_end).unwrap_or(rest.len());
+        let is_scalar = serde_json::from_slice::<serde::de::IgnoredAny>(&rest[..end]).is_ok();
+        if is_scalar { end } else { return None }
+    };
+    let after = &rest[end..];
+    matches!(after.trim_ascii_start(), [] | [b',' | b']', ..]).then_some(after)
 }
 
 /// What follows a value on its line, unless that is blank or only resets a colour.

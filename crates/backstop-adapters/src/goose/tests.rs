@@ -44,3 +44,27 @@ fn an_error_makes_it_fail() {
         ["fault RateLimited: rate limit exceeded", "usage 5 0 0 0", "ended Failed"]
     );
 }
+
+#[test]
+fn what_comes_behind_its_last_word_is_another_launch() {
+    let launch = |tokens: u32| {
+        let lines = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"Hi."}]}}
+{"type":"complete","total_tokens":TOKENS}
+"#;
+        lines.replace("TOKENS", &tokens.to_string())
+    };
+    for tokens in [100, 60, 160] {
+        let told = told(&mut Goose::default(), &format!("{}{}", launch(100), launch(tokens)));
+        let alone = |tokens: u32| {
+            [
+                "said Hi.",
+                &format!("usage {tokens} 0 0 0"),
+                "message Hi.",
+                "result Hi.",
+                "ended Succeeded",
+            ]
+            .map(str::to_owned)
+        };
+        assert_eq!(told, [&alone(100)[..], &["launched".to_owned()], &alone(tokens)].concat());
+    }
+}

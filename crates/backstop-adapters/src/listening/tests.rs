@@ -155,6 +155,8 @@ fn what_a_model_told_of_its_window_holds_for_later_launches() {
     assert_eq!(limit(Some("opus"), 500), 500, "it has learnt better");
     assert_eq!(limit(None, 400), 400);
     assert_eq!(limit(Some("opus"), 200), 400);
+    assert_eq!(limit(None, 200), 200, "what was assumed is told");
+    assert_eq!(limit(Some("opus"), 200), 200);
 }
 
 #[test]

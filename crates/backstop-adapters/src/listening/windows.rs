@@ -40,6 +40,7 @@ impl Windows {
 
     /// Puts the size right that the agent tells with the message before, or with its result.
     pub fn complete(&mut self, context: &mut Context) {
+        let is_result = self.speaker.is_none();
         if let Some(model) = self.speaker.take()
             && self.current.as_ref().is_none_or(|current| current.model != model)
         {
@@ -48,8 +49,8 @@ impl Windows {
             self.current = Some(Current { model, said: context.limit, size });
         }
         let Some(current) = self.current.as_mut().filter(|_| context.limit > 0) else { return };
-        // Who says something else than before has learnt it.
-        if current.said != context.limit {
+        // Who says it in the end knows it, and who says something else than before has learnt it.
+        if is_result || current.said != context.limit {
             current.said = context.limit;
             current.size = context.limit;
         }

@@ -30,6 +30,31 @@ fn steps_add_up_and_a_price_of_nothing_is_no_price() {
     assert_eq!(outcome, Outcome::Succeeded);
 }
 
+#[test]
+fn another_session_is_another_launch() {
+    let other = STEPS.replace("\"s\"", "\"t\"");
+    let stream = format!("{STEPS}{other}");
+    let (told, outcome) = read(&mut OpenCode::default(), stream.as_bytes(), None);
+    let count = |line: &str| told.iter().filter(|told| *told == line).count();
+    assert_eq!((count("launched"), count("ended Succeeded"), count("result Done.")), (1, 1, 2));
+    assert_eq!(outcome, Outcome::Succeeded);
+    // One that was cut off may go on in the same process.
+    let cut: Vec<&str> = STEPS.lines().take(4).collect();
+    let told = self::told(&mut OpenCode::default(), &format!("{}{STEPS}", cut.join("\n")));
+    assert!(!told.contains(&"launched".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_summary_of_what_was_said_is_no_result() {
+    let summary = STEPS.replace("Done.", "All was done: a summary.");
+    let stream = format!("{summary}{STEPS}");
+    let (told, outcome) = read(&mut OpenCode::default(), stream.as_bytes(), None);
+    let results: Vec<_> = told.iter().filter(|line| line.starts_with("result")).collect();
+    assert_eq!(results, ["result Done."]);
+    assert!(!told.iter().any(|line| line == "launched" || line.starts_with("ended")), "{told:?}");
+    assert_eq!(outcome, Outcome::Succeeded);
+}
+
 #[rstest]
 #[case::seconds(
     r#"{"message":"slow down","statusCode":429,"responseHeaders":{"Retry-After":"60"}}"#,

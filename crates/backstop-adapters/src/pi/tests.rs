@@ -81,3 +81,13 @@ fn calls_and_compactions_are_told() {
         ]
     );
 }
+
+#[test]
+fn a_session_that_is_opened_again_after_its_end_is_another_launch() {
+    let launch = format!(
+        "{{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}}\n{{\"type\":\"agent_start\"}}\n\
+         {{\"type\":\"message_end\",{MESSAGE}}}\n{{\"type\":\"agent_end\",\"messages\":[]}}\n"
+    );
+    let told = told(&mut Pi::default(), &format!("{launch}{launch}"));
+    assert_eq!(told.iter().filter(|line| *line == "launched").count(), 1);
+}

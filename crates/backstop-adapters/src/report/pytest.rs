@@ -44,7 +44,13 @@ impl Reading {
             self.heading(heading, &line);
         }
         self.sessions.line(text);
-        if self.is_summarising {
+        if is_interruption(text)
+            // One that breaks shows nothing that tests have printed.
+            || (text.starts_with("INTERNALERROR>") && !self.sessions.is_quoting())
+        {
+            let interrupted = &mut self.sessions.current().interrupted;
+            interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
+        } else if self.is_summarising {
             if let Some(case) = summary_case(text) {
                 self.sessions.summarise(case);
             }
@@ -63,12 +69,6 @@ impl Reading {
             self.sessions.current().cases.push(case);
         } else if let Some(case) = hidden_case(text).filter(|_| self.hidden.len() < MOST_HIDDEN) {
             self.hidden.push(case);
-        } else if text.starts_with("!!!")
-            // One that breaks shows nothing that tests have printed.
-            || (text.starts_with("INTERNALERROR>") && !self.sessions.is_quoting())
-        {
-            let interrupted = &mut self.sessions.current().interrupted;
-            interrupted.get_or_insert_with(|| text.trim_matches(['!', ' ']).to_owned());
         }
     }
 
@@ -183,6 +183,12 @@ impl Reading {
 fn heading(line: &str) -> Option<&str> {
     let inside = line.strip_prefix("==")?.strip_suffix("==")?;
     Some(inside.trim_matches(['=', ' ']))
+}
+
+/// Whether a session says that it was stopped: `!!!! KeyboardInterrupt !!!!`. One that stops at so
+/// many failures comes to the end that was asked for.
+fn is_interruption(line: &str) -> bool {
+    line.starts_with("!!!") && !line.contains(" stopping after ")
 }
 
 /// The file in `____ ERROR collecting test_a.py ____`.
@@ -321,6 +327,30 @@ mod tests {
                 [("a.py::bad", 3, false), ("a.py::fl", 2, true), ("a.py::ok", 1, false)]
             );
             assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
+        }
+    }
+
+    #[rstest]
+    #[case(
+        "!!!!!!!! KeyboardInterrupt !!!!!!!!\n/a/t.py:12: KeyboardInterrupt",
+        Some("KeyboardInterrupt")
+    )]
+    #[case("!!!!!!!! _pytest.outcomes.Exit: stop !!!!!!!!", Some("_pytest.outcomes.Exit: stop"))]
+    #[case(
+        "!!!! Interrupted: 1 error during collection !!!!",
+        Some("Interrupted: 1 error during collection")
+    )]
+    #[case("!!!!!!!! stopping after 1 failures !!!!!!!!", None)]
+    #[case("!!!! xdist.dsession.Interrupted: stopping after 1 failures !!!!", None)]
+    #[case("", None)]
+    fn a_session_that_was_stopped_is_no_proof(#[case] line: &str, #[case] broken: Option<&str>) {
+        for summary in ["", "=== short test summary info ===\nPASSED t.py::test_a\n"] {
+            let text = format!(
+                "=== test session starts ===\ncollected 5 items\n\nt.py .F\n{summary}{line}\n\
+                 === 1 failed, 1 passed in 1.01s ===\n"
+            );
+            let found = read(&text).expect("a report");
+            assert_eq!(found.report.broken.as_deref(), broken, "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer};
 
-use crate::lenient::{Shape, shaped};
+use crate::lenient::{COUNTS, Shape, shaped};
 
 /// A text, a number or a truth; nothing for anything else.
 ///
@@ -91,15 +91,8 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// Tokens as a count. Fractions are cut off; what is beyond all reason is held at the border.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "amounts are not negative, and the cast holds what is too large at the border"
-)]
+/// Tokens as a count. Fractions are cut off; what is beyond all reason is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(super) fn count(amount: f64) -> u64 {
-    amount.min(MOST_TOKENS) as u64
+    if COUNTS.contains(&amount) { amount as u64 } else { 0 }
 }
-
-/// Where doubles stop to name every whole number.
-const MOST_TOKENS: f64 = 9_007_199_254_740_992.0;

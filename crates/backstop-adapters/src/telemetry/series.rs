@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::attributes::Attributes;
 use super::wire::{Metric, Point, Temporality, hash};
+use crate::lenient::COUNTS;
 
 /// Where every series stands. One is a metric of one exporter with one set of attributes.
 #[derive(Debug, Default)]
@@ -27,7 +28,9 @@ impl Series {
         point: &Point,
         resource: &Attributes,
     ) -> Option<f64> {
-        let now = Last { started_at: point.started_at(), at: point.at(), value: point.value()? };
+        // What is beyond all reason must not be what the next point is compared with.
+        let value = point.value().filter(|value| COUNTS.contains(value))?;
+        let now = Last { started_at: point.started_at(), at: point.at(), value };
         let name = (&metric.name, resource.identity(), point.attributes.identity());
         let key = hash(&name);
         if self.last.len() >= MOST && !self.last.contains_key(&key) {

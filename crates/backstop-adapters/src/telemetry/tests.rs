@@ -131,6 +131,27 @@ fn a_request_of_claude_code_is_live_usage() {
 }
 
 #[test]
+fn a_figure_beyond_all_reason_adds_nothing() {
+    for absurd in [json!(1e300), json!(i64::MAX), json!(-5.0)] {
+        for (temporality, last) in [(1, 5), (2, 15)] {
+            let figures = [(1, json!(10)), (2, absurd.clone()), (3, json!(last))];
+            let bodies = figures.map(|(time, figure)| {
+                let point = point(
+                    time * u64::from(temporality == 1),
+                    time,
+                    &figure,
+                    &json!({"type": "input"}),
+                );
+                metrics("claude-code", &[sum("claude_code.token.usage", temporality, &[point])])
+            });
+            assert_eq!(told(&bodies), ["usage 10 0 0 0", "usage 5 0 0 0"], "{absurd}");
+        }
+    }
+    let absurd = json!({"input_tokens": 1e300, "output_tokens": 2});
+    assert_eq!(told(&[logs(&[record("api_request", 1, &absurd)])]), ["usage 0 2 0 0"]);
+}
+
+#[test]
 fn figures_that_are_written_as_texts_count() {
     let texts =
         json!({"model": "m", "cost_usd": "0.01", "input_tokens": "1", "output_tokens": "2"});

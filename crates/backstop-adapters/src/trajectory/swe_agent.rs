@@ -34,7 +34,7 @@ pub(super) fn read(run: &Value, teller: &mut Teller<'_>) {
             }
             Outcome::Succeeded
         }
-        None | Some("early_exit") => Outcome::CutOff,
+        None => Outcome::CutOff,
         // `submitted (exit_cost)` too: the agent had not finished when its money was at an end. What
         // it had done until then was submitted for it.
         Some(other) => {

@@ -22,9 +22,9 @@ fn read_trial(trial: &Value, teller: &mut Teller<'_>) {
     if trial.get("is_resolved").or(trial.get("trial_name")).is_none() {
         return;
     }
-    teller.launched();
     let time = |name| trial.get(name);
     teller.at(teller.time(time("agent_started_at").or(time("trial_started_at"))));
+    teller.launched();
     teller.at(teller.time(time("agent_ended_at")));
     let tokens = |name| trial.get(name).and_then(whole).unwrap_or(0);
     teller.used_in_all(Spent {

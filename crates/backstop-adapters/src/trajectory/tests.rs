@@ -106,7 +106,7 @@ fn swe_agent_steps_carry_no_thoughts_and_the_total_of_a_series_is_not_the_runs()
 #[case(json!("submitted (exit_context)"), Outcome::Failed, Some(FaultKind::ContextFull))]
 #[case(json!("exit_cost"), Outcome::Failed, Some(FaultKind::BudgetLimit))]
 #[case(json!("exit_format"), Outcome::Failed, Some(FaultKind::Other))]
-#[case(json!("early_exit"), Outcome::CutOff, None)]
+#[case(json!("early_exit"), Outcome::Failed, Some(FaultKind::Other))]
 #[case(json!(null), Outcome::CutOff, None)]
 #[case(json!(""), Outcome::CutOff, None)]
 fn swe_agent_endings(

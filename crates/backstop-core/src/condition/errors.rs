@@ -3,7 +3,7 @@
 use super::budgets::{raise_count, raise_rate};
 use super::kind::Kind;
 use super::measure::{Measure, Scene};
-use super::words::{counted, percent, quoted};
+use super::words::{counted, first_line, percent, quoted};
 use crate::event::{ErrorCategory, LimitValue};
 use crate::facts::{Streak, Streaks, Watch};
 use crate::field::{Count, Rate, SetOf, Text, choices, record};
@@ -227,9 +227,4 @@ impl Kind for ExitCode {
     fn reason(&self, _: &Scene<'_>) -> ReasonCode {
         ReasonCode::ConditionMet
     }
-}
-
-pub(super) fn first_line(text: &str) -> &str {
-    let line = text.trim().lines().next().unwrap_or("");
-    &line[..line.floor_char_boundary(200)]
 }

@@ -325,7 +325,7 @@ fn answered<'a>(key: &AnswerKey, scene: &Scene<'a>) -> Option<&'a ProbeAnswer> {
 fn could_not(what: &str, key: &AnswerKey, scene: &Scene<'_>) -> String {
     match answered(key, scene).and_then(|answer| answer.detail.as_deref()) {
         Some(detail) if !detail.is_empty() => {
-            format!("Could not {what}: {}", super::errors::first_line(detail))
+            format!("Could not {what}: {}", super::words::first_line(detail))
         }
         _ => format!("Could not {what}"),
     }

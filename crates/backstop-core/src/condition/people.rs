@@ -178,7 +178,7 @@ impl Kind for WorkerEnded {
         let status = spoken(self.status.name());
         match &worker.detail {
             Some(detail) if measure.truth.is_met() => {
-                format!("Worker {status}: {}", super::errors::first_line(detail))
+                format!("Worker {status}: {}", super::words::first_line(detail))
             }
             _ if measure.truth.is_met() && self.in_a_row.0 > 1 => {
                 format!("Worker {status} {} times in a row", worker.in_a_row)

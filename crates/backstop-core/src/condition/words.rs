@@ -3,6 +3,14 @@
 use std::fmt::{Display, from_fn};
 use std::time::Duration;
 
+/// As much of a text of others as a sentence has room for.
+pub(crate) fn first_line(text: &str) -> &str {
+    let line = text.trim().lines().next().unwrap_or("");
+    &line[..line.floor_char_boundary(LONGEST_LINE)]
+}
+
+const LONGEST_LINE: usize = 200;
+
 /// A rate as a percentage with at most two decimals: `30%`, `37.5%`.
 pub(crate) fn percent(rate: f64) -> impl Display {
     from_fn(move |formatter| match hundredths(rate * 100.0) {

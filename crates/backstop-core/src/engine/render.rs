@@ -8,10 +8,20 @@ use crate::verdict::Verdict;
 
 pub(super) fn decision(engine: &Engine) -> Decision {
     let rules: Vec<&Rule> = engine.policy.all_rules().collect();
-    let mut fired = engine.fired.iter().map(|position| engine.slots[position]);
-    let winner = fired.next();
-    let mut also_met: Vec<_> = fired.map(|slot| also_met(engine, &rules, slot)).collect();
+    let beaten = engine.fired.iter().skip(1).map(|position| engine.slots[position]);
+    let mut also_met: Vec<_> = beaten.map(|slot| also_met(engine, &rules, slot)).collect();
     also_met.extend(shadows(engine, &rules));
+    Decision {
+        also_met,
+        progress: progress(engine, &rules),
+        unknown: unknown(engine, &rules),
+        overall_progress: overall(engine, &rules),
+        ..winner(engine)
+    }
+}
+
+/// The rule that wins and nothing of the others.
+pub(super) fn winner(engine: &Engine) -> Decision {
     let decided = Decision {
         verdict: Verdict::Continue,
         reason: None,
@@ -20,29 +30,28 @@ pub(super) fn decision(engine: &Engine) -> Decision {
         value: None,
         threshold: None,
         next_step: NextStep::Prompt,
-        also_met,
-        progress: progress(engine, &rules),
-        unknown: unknown(engine, &rules),
-        overall_progress: overall(engine, &rules),
+        also_met: Vec::new(),
+        progress: Vec::new(),
+        unknown: Vec::new(),
+        overall_progress: 0.0,
         policy_hash: engine.policy_hash.clone(),
         decided_at: engine.now.at,
     };
-    match winner {
-        Some(slot) => won(engine, &rules, slot, decided),
+    match engine.fired.least() {
+        Some(position) => won(engine, engine.slots[position], decided),
         None => decided,
     }
 }
 
 /// The decision for a rule that has not fired, and whose time is foreseen to come.
 pub(super) fn foreseen(engine: &Engine, rule: usize, message: String) -> Decision {
-    let rules: Vec<&Rule> = engine.policy.all_rules().collect();
     let slot = engine.slots[engine.slots_of_rule[rule][0] as usize];
-    Decision { message, ..won(engine, &rules, slot, decision(engine)) }
+    Decision { message, ..won(engine, slot, decision(engine)) }
 }
 
-fn won(engine: &Engine, rules: &[&Rule], slot: Slot, decided: Decision) -> Decision {
+fn won(engine: &Engine, slot: Slot, decided: Decision) -> Decision {
     let index = slot.rule as usize;
-    let rule = rules[index];
+    let Some(rule) = engine.policy.all_rules().nth(index) else { return decided };
     let measure = engine.measure(index);
     let code = reason(engine, rule, index);
     Decision {
@@ -88,7 +97,7 @@ fn progress(engine: &Engine, rules: &[&Rule]) -> Vec<RuleProgress> {
     let written = engine.policy.rules.len();
     let measured =
         rules.iter().enumerate().map(|(index, rule)| (index, rule, engine.measure(index)));
-    measured
+    let listed = measured
         .filter(|(index, _, measure)| *index < written || measure.truth.is_met())
         .map(|(index, rule, measure)| RuleProgress {
             rule: index,
@@ -99,8 +108,10 @@ fn progress(engine: &Engine, rules: &[&Rule]) -> Vec<RuleProgress> {
             progress: measure.progress,
             met: measure.truth.is_met(),
             note: note(engine, index),
-        })
-        .collect()
+        });
+    let mut progress = Vec::with_capacity(rules.len());
+    progress.extend(listed);
+    progress
 }
 
 fn unknown(engine: &Engine, rules: &[&Rule]) -> Vec<UnknownRule> {

@@ -6,7 +6,12 @@ use std::rc::Rc;
 
 use super::arithmetic::{TOO_LARGE, numbers};
 use super::fact::{FactSource, FactValue};
-use super::node::{Arithmetic, Comparison, Conversion, Kind, Loop, Node, Quantifier, TextTest};
+use super::failure::{
+    Evaluated, Failure, described, is_absent, met, missing, no_value, unknown, without,
+};
+use super::node::{
+    Arithmetic, Comparison, Conversion, Kind, Literal, Loop, Node, Quantifier, TextTest,
+};
 use super::value::{Items, Text, Value, compare_int_with_float};
 
 /// The answer of a whole expression.
@@ -26,6 +31,7 @@ pub(super) fn evaluate(
             Err(format!("the expression gave {}, not true or false", other.kind().words()))
         }
         Err(Failure::Unknown(why)) => Err(why),
+        Err(Failure::Absent) => Ok(false),
         Err(Failure::Exhausted) => {
             Err(format!("the expression took more than {MAX_STEPS} steps on these facts"))
         }
@@ -38,15 +44,6 @@ struct Evaluation<'a> {
     known: Vec<OnceCell<Option<FactValue>>>,
     steps: Cell<u32>,
 }
-
-enum Failure {
-    /// This part has no value; `&&`, `||`, `all` and `exists` may do without it.
-    Unknown(String),
-    /// The whole evaluation ends.
-    Exhausted,
-}
-
-type Evaluated<T> = Result<T, Failure>;
 
 impl<'a> Evaluation<'_> {
     fn value(&'a self, node: &'a Node, item: Option<&Value<'a>>) -> Evaluated<Value<'a>> {
@@ -80,14 +77,15 @@ impl<'a> Evaluation<'_> {
                     number.checked_neg().map(Value::Int).ok_or_else(|| unknown(TOO_LARGE))
                 }
                 Value::Float(number) => Ok(Value::Float(-number)),
+                other if is_absent(of, &other) => Err(no_value([(of, &other)])),
                 other => Err(unknown(format!("{} is not a number", described(of, &other)))),
             },
             Node::And(sides) => self.junction(sides, false, item),
             Node::Or(sides) => self.junction(sides, true, item),
             Node::Choice(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let chosen = if self.condition(condition, item)? { then } else { otherwise };
-                self.value(chosen, item)
+                let holds = self.condition(condition, item)?;
+                self.value(if holds { then } else { otherwise }, item)
             }
             Node::Compare(comparison, sides) => {
                 self.compare(*comparison, sides, item).map(Value::Bool)
@@ -126,8 +124,9 @@ impl<'a> Evaluation<'_> {
     ) -> Evaluated<Value<'a>> {
         match value {
             Value::Map(entries) => {
-                entries.get(field).map(Value::from).ok_or_else(|| missing(node, field))
+                entries.get(field).map(Value::from).ok_or_else(|| without(node, of, field))
             }
+            other if is_absent(of, other) => Err(Failure::Absent),
             other => Err(unknown(format!("{} has no `{field}`", described(of, other)))),
         }
     }
@@ -142,7 +141,7 @@ impl<'a> Evaluation<'_> {
         match (self.value(of, item)?, self.value(index, item)?) {
             (Value::Map(entries), Value::Text(key)) => {
                 let found = entries.get(key.as_str()).map(Value::from);
-                found.ok_or_else(|| missing(node, &key.as_str().escape_debug().to_string()))
+                found.ok_or_else(|| without(node, of, &key.as_str().escape_debug().to_string()))
             }
             (Value::List(items), Value::Int(position)) => usize::try_from(position)
                 .ok()
@@ -154,12 +153,13 @@ impl<'a> Evaluation<'_> {
             (list @ Value::List(_), _) => {
                 Err(unknown(format!("{} is indexed by a whole number", described(of, &list))))
             }
+            (other, _) if is_absent(of, &other) => Err(no_value([(of, &other)])),
             (other, _) => Err(unknown(format!("{} has no items", described(of, &other)))),
         }
     }
 
     /// `&&` (decided by false) and `||` (decided by true): a side that decides makes up for one
-    /// that is unknown.
+    /// that is unknown, and for `&&` one that is absent does too, since it can't be met.
     fn junction(
         &'a self,
         sides: &'a [Node; 2],
@@ -176,7 +176,8 @@ impl<'a> Evaluation<'_> {
             (Ok(_), right) => right.map(Value::Bool),
             (Err(_), Ok(right)) if right == decisive => Ok(Value::Bool(decisive)),
             (Err(_), Err(Failure::Exhausted)) => Err(Failure::Exhausted),
-            (Err(left), _) => Err(left),
+            (Err(left), Ok(_)) => Err(left),
+            (Err(left), Err(right)) => Err(left.beside(right, decisive)),
         }
     }
 
@@ -196,6 +197,16 @@ impl<'a> Evaluation<'_> {
         let [left_node, right_node] = sides;
         let left = self.value(left_node, item)?;
         let right = self.value(right_node, item)?;
+        if is_absent(left_node, &left) || is_absent(right_node, &right) {
+            // "Is there one" is a fair question to a fact that is absent, and the only one.
+            let asks_for_null = [left_node, right_node]
+                .into_iter()
+                .any(|node| matches!(node, Node::Literal(Literal::Null)));
+            match comparison {
+                Comparison::Equal | Comparison::NotEqual if asks_for_null => {}
+                _ => return Err(no_value([(left_node, &left), (right_node, &right)])),
+            }
+        }
         let answer = match comparison {
             Comparison::Equal => self.equal(&left, &right)?,
             Comparison::NotEqual => self.equal(&left, &right)?.map(|equal| !equal),
@@ -273,6 +284,9 @@ impl<'a> Evaluation<'_> {
         let [wanted_node, range_node] = sides;
         let wanted = self.value(wanted_node, item)?;
         let range = self.value(range_node, item)?;
+        if is_absent(wanted_node, &wanted) || is_absent(range_node, &range) {
+            return Err(no_value([(wanted_node, &wanted), (range_node, &range)]));
+        }
         let cannot = |range: &Value<'_>| {
             unknown(format!(
                 "{} cannot be looked for in {}",
@@ -322,6 +336,9 @@ impl<'a> Evaluation<'_> {
                 self.charge(left.len() + right.len())?;
                 Ok(list(left.iter().chain(right.iter()).collect()))
             }
+            _ if is_absent(left_node, &left) || is_absent(right_node, &right) => {
+                Err(no_value([(left_node, &left), (right_node, &right)]))
+            }
             _ => Err(unknown(format!(
                 "there is no arithmetic on {} and {}",
                 described(left_node, &left),
@@ -338,6 +355,7 @@ impl<'a> Evaluation<'_> {
                 self.charge_text(text.as_str().len())?;
                 text.as_str().chars().count()
             }
+            other if is_absent(of, &other) => return Err(no_value([(of, &other)])),
             other => return Err(unknown(format!("{} has no size", described(of, &other)))),
         };
         Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX)))
@@ -346,6 +364,7 @@ impl<'a> Evaluation<'_> {
     fn text(&'a self, node: &'a Node, item: Option<&Value<'a>>) -> Evaluated<Text<'a>> {
         match self.value(node, item)? {
             Value::Text(text) => Ok(text),
+            other if is_absent(node, &other) => Err(no_value([(node, &other)])),
             other => Err(unknown(format!("{} is not text", described(node, &other)))),
         }
     }
@@ -376,6 +395,9 @@ impl<'a> Evaluation<'_> {
         item: Option<&Value<'a>>,
     ) -> Evaluated<Value<'a>> {
         let value = self.value(of, item)?;
+        if is_absent(of, &value) {
+            return Err(no_value([(of, &value)]));
+        }
         let converted = match (conversion, &value) {
             (Conversion::Int, Value::Int(_))
             | (Conversion::Double, Value::Float(_))
@@ -416,6 +438,7 @@ impl<'a> Evaluation<'_> {
                 let keys = entries.keys().map(|key| Value::Text(Text::Borrowed(key)));
                 Ok(Items::Built(keys.collect()))
             }
+            other if is_absent(node, &other) => Err(no_value([(node, &other)])),
             other => Err(unknown(format!("{} is not a list", described(node, &other)))),
         }
     }
@@ -433,18 +456,23 @@ impl<'a> Evaluation<'_> {
             Quantifier::ExistsOne => {
                 let mut found = 0_usize;
                 for item in items.iter() {
-                    found += usize::from(self.condition(&through.body, Some(&item))?);
+                    found += usize::from(met(self.condition(&through.body, Some(&item)))?);
                 }
                 return Ok(found == 1);
             }
         };
-        let mut open = None;
+        let mut open: Option<Failure> = None;
         for item in items.iter() {
             match self.condition(&through.body, Some(&item)) {
                 Ok(answer) if answer == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(Failure::Exhausted) => return Err(Failure::Exhausted),
-                Err(failure) => open = open.or(Some(failure)),
+                Err(failure) => {
+                    open = Some(match open {
+                        Some(earlier) => earlier.beside(failure, decisive),
+                        None => failure,
+                    });
+                }
             }
         }
         open.map_or(Ok(!decisive), Err)
@@ -455,7 +483,7 @@ impl<'a> Evaluation<'_> {
         for item in self.items(&through.range, item)?.iter() {
             let item = Some(&item);
             let wanted = match &through.condition {
-                Some(condition) => self.condition(condition, item)?,
+                Some(condition) => met(self.condition(condition, item))?,
                 None => true,
             };
             if wanted {
@@ -482,29 +510,6 @@ fn list<'a>(items: Vec<Value<'a>>) -> Value<'a> {
 
 fn built<'a>(text: String) -> Value<'a> {
     Value::Text(Text::Built(Rc::from(text)))
-}
-
-fn unknown(why: impl Into<String>) -> Failure {
-    Failure::Unknown(why.into())
-}
-
-fn missing(node: &Node, key: &str) -> Failure {
-    unknown(match node.path() {
-        Some(path) => format!("`{path}` is missing"),
-        None => format!("`{key}` is missing"),
-    })
-}
-
-/// A value in a message: never its content, which may be long, secret or of several lines.
-fn described(node: &Node, value: &Value<'_>) -> String {
-    let kind = match value {
-        Value::Float(number) if number.is_nan() => "not a number",
-        other => other.kind().words(),
-    };
-    match node.path() {
-        Some(path) => format!("`{path}` ({kind})"),
-        None => kind.to_owned(),
-    }
 }
 
 /// Most work in one evaluation: a step for each part visited and each item built or compared, and

@@ -14,6 +14,7 @@ pub(super) enum Wait {
     Unpause = 4,
     Resume = 8,
     RateLimit = 16,
+    Continuation = 32,
 }
 
 /// Where both clocks stood at the last event. Neither ever goes back.

@@ -149,7 +149,7 @@ fn start_of(text: &str, longest: usize) -> &str {
 }
 
 /// Who resumes a run that may do so alone.
-const BY_ITSELF: &str = "backstop";
+pub(super) const BY_ITSELF: &str = "backstop";
 /// How many actions tell whether an agent does the same over and over.
 const RECENT: usize = 5;
 const LONGEST_ACTION: usize = 200;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::errors::LastError;
 use super::{Facts, HealthLimits, Watch};
 use crate::expression::{FACT_NAMES, FactSource, FactValue};
 use crate::time::{Moment, millis};
@@ -114,7 +115,7 @@ impl FactSource for View<'_> {
             "errored" => errored.into(),
             "error_rate" => facts.error_rate().into(),
             "consecutive_errors" => facts.errors.consecutive.into(),
-            "last_error" => last_error(facts),
+            "last_error" => optional(facts.errors.last.as_ref(), last_error),
             "tests" => [
                 ("passed", facts.tests.passed.clone().into()),
                 ("failed", facts.tests.failed.clone().into()),
@@ -131,7 +132,7 @@ impl FactSource for View<'_> {
             "repetition" => repetition(facts),
             "job_attempts" => facts.reruns.job_attempts.into(),
             "total_attempts" => facts.reruns.total_attempts.into(),
-            "failure_class" => facts.reruns.failure_class.clone().unwrap_or_default().into(),
+            "failure_class" => facts.reruns.failure_class.clone().into(),
             "failure_signals" => facts.reruns.signals.iter().cloned().collect(),
             "last_changed_at" => facts.reruns.last_changed_at.map(|at| at.to_string()).into(),
             "first_failure_at" => facts.reruns.first_failure_at.map(|at| at.to_string()).into(),
@@ -155,13 +156,11 @@ impl FactSource for View<'_> {
     }
 }
 
-/// Without an error its fields are empty texts, so that asking for them is no error itself.
-fn last_error(facts: &Facts) -> FactValue {
-    let error = facts.errors.last.as_ref();
+fn last_error(error: &LastError) -> FactValue {
     [
-        ("category", error.map_or("".into(), |error| named(&error.category))),
-        ("message", error.map_or("", |error| error.message.as_str()).into()),
-        ("signature", error.and_then(|error| error.signature.as_deref()).unwrap_or("").into()),
+        ("category", named(&error.category)),
+        ("message", error.message.as_str().into()),
+        ("signature", error.signature.clone().into()),
     ]
     .into()
 }

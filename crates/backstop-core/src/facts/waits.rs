@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::handoff::BY_ITSELF;
+use crate::event::Resumed;
 use crate::time::{Moment, Timestamp};
 
 /// What was waited so far, and since when it waits now.
@@ -37,6 +39,23 @@ impl Waits {
             let until = self.until.take().map_or(backed_off, |until| until.max(backed_off));
             let waited = now.at.min(until).since(since).saturating_sub(worked);
             self.total = self.total.saturating_add(waited);
+        }
+    }
+
+    /// The run halts, for a limit of its provider or not. Should it go on by itself, it waits for that
+    /// limit until then.
+    pub(crate) fn halted(&mut self, now: Moment, limited: Option<Option<Timestamp>>) {
+        self.end(now);
+        if let Some(until) = limited {
+            self.begin(now, until);
+        }
+    }
+
+    /// A halted run goes on. What passed until a person saw to it was nobody's wait.
+    pub(crate) fn resumed(&mut self, resumed: &Resumed, now: Moment) {
+        match resumed.by.as_deref() {
+            Some(BY_ITSELF) => self.end(now),
+            _ => (self.since, self.until) = (None, None),
         }
     }
 
@@ -89,5 +108,20 @@ mod tests {
         waits.begin(at(1000, 50), Some(at(1001, 0).at));
         waits.end(at(1204, 250));
         assert_eq!(waits.total().as_secs(), 4, "two hundred seconds went into the verification");
+    }
+
+    #[test]
+    fn a_halted_run_waits_only_if_it_goes_on_by_itself() {
+        let waited = |by: &str, limited: bool, to: u64| {
+            let mut waits = Waits::default();
+            waits.begin(at(0, 0), Some(at(100, 0).at));
+            waits.halted(at(10, 0), limited.then(|| Some(at(100, 0).at)));
+            waits.resumed(&Resumed { by: Some(by.to_owned()), note: None }, at(to, 0));
+            waits.end(at(to + 5, 0));
+            waits.total().as_secs()
+        };
+        assert_eq!(waited(BY_ITSELF, true, 90), 90);
+        assert_eq!(waited(BY_ITSELF, false, 90), 10, "it halted for something else");
+        assert_eq!(waited("ann", true, 90), 10, "nothing waited until she came");
     }
 }

@@ -39,7 +39,7 @@ choices! {
 
 impl Dialect {
     /// Recognises a document by its keys; `None` is the native form.
-    pub(crate) fn of(table: &Table) -> Option<Self> {
+    pub fn of(table: &Table) -> Option<Self> {
         let has = |key: &str| table.get(key).is_some();
         let has_stop_conditions = table.get("retry").is_some_and(
             |retry| matches!(&retry.node.value, Value::Table(retry) if retry.get("stop_conditions").is_some()),

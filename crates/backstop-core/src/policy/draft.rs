@@ -23,6 +23,7 @@ pub(crate) struct Draft {
     pub(crate) order: Option<Order>,
     pub(crate) stop_on_first: bool,
     pub(crate) limits: Limits,
+    pub(crate) limit_places: LimitPlaces,
     pub(crate) rules: Vec<Rule>,
     pub(crate) settings: Settings,
     pub(crate) reasons: Vec<CustomReason>,
@@ -65,14 +66,17 @@ choices! {
 
 impl Limits {
     /// The rules that the shorthand stands for.
-    pub(crate) fn rules(&self) -> Vec<Rule> {
+    pub(crate) fn rules(&self, places: &LimitPlaces) -> Vec<Rule> {
         let conditions = [
             self.iterations.map(|count| Condition::max_iterations(count.0)),
             self.duration.map(|duration| Condition::max_duration(duration.0)),
             self.tokens.map(|count| Condition::max_tokens(count.0)),
             self.cost_usd.map(|usd| Condition::max_cost(usd.0)),
         ];
-        conditions.into_iter().flatten().map(|when| stop_rule(when, None)).collect()
+        let rule = |(when, place): (Option<Condition>, &Option<Span>)| {
+            when.map(|when| stop_rule(when, place.clone()))
+        };
+        conditions.into_iter().zip(places).filter_map(rule).collect()
     }
 
     /// What remains once the shorthand is written out.
@@ -80,6 +84,17 @@ impl Limits {
     pub(crate) fn without_shorthand(self) -> Self {
         Self { iterations: None, duration: None, tokens: None, cost_usd: None, ..self }
     }
+}
+
+/// Where the shorthand stands, in the order of its rules.
+pub(crate) type LimitPlaces = [Option<Span>; 4];
+
+fn limit_places(table: &Table) -> LimitPlaces {
+    ["iterations", "duration", "tokens", "cost_usd"].map(|key| {
+        let Value::Table(limits) = &table.get("limits")?.node.value else { return None };
+        let entry = limits.get(key)?;
+        Some(entry.key_span.start..entry.node.span.end.max(entry.key_span.end))
+    })
 }
 
 /// A rule as a user writes it: with the default for what can't be evaluated.
@@ -116,6 +131,7 @@ impl Draft {
             order: read(table, "order", findings),
             stop_on_first: read(table, "stop_on_first", findings).unwrap_or(false),
             limits: read(table, "limits", findings).unwrap_or_default(),
+            limit_places: limit_places(table),
             settings: Settings::read(table, findings).unwrap_or_default(),
             ..Self::default()
         };
@@ -240,6 +256,18 @@ fn read_reasons(table: &Table, findings: &mut Findings) -> Vec<CustomReason> {
             findings.push(
                 Diagnostic::error(format!("reason `{}` is declared twice", own.code), span)
                     .related(first.clone(), "first declared here"),
+            );
+            continue;
+        }
+        // By the exit code alone a script tells one reason from another.
+        let taken = reasons.iter().find(|(known, _)| known.exit_code == own.exit_code);
+        if let Some((known, first)) = taken {
+            let message = format!("exit code {exit_code} is that of reason `{}`", known.code);
+            let span = place("exit_code").unwrap_or(node.span.clone());
+            findings.push(
+                Diagnostic::error(message, span)
+                    .label("use another one of 60 to 63 or 79 to 99")
+                    .related(first.clone(), "declared here"),
             );
             continue;
         }

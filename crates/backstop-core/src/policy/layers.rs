@@ -43,8 +43,9 @@ impl Layers<'_> {
         }
         let flags = self.flags.map(|flags| flags.0.clone());
         let mut notes = Vec::new();
+        let is_dialect = draft.dialect.is_some();
         let policy = effective(draft, flags, self.for_a_loop, &mut notes);
-        Ok(Loaded { policy, noticed, notes })
+        Ok(Loaded { policy, is_dialect, noticed, notes })
     }
 }
 
@@ -83,9 +84,11 @@ pub(super) fn effective(
     notes: &mut Vec<String>,
 ) -> Policy {
     let mut rules = own_rules(&draft);
+    let is_bare = rules.is_empty();
     let mut settings = draft.settings;
     let mut limits = draft.limits.without_shorthand();
     let mut order = draft.order;
+    let mut dialect = draft.dialect;
     if let Some(flags) = flags {
         let mut stronger = own_rules(&flags);
         stronger.iter_mut().for_each(|rule| rule.span = None);
@@ -104,8 +107,10 @@ pub(super) fn effective(
         settings = settings.over(preset.settings);
         limits = limits.over(preset.limits);
         order = order.or(preset.order);
+        // With rules of its own it is no lawbook of the preset's kind any more.
+        dialect = dialect.or(preset.dialect.filter(|_| is_bare));
     }
-    let needs_a_net = for_a_loop || draft.dialect.is_none();
+    let needs_a_net = for_a_loop || dialect.is_none();
     if needs_a_net && limits.unlimited != Some(true) && !is_bounded(&rules) {
         rules.extend(implied::safety_net());
         notes.push(implied::SAFETY_NET_NOTE.to_owned());
@@ -116,7 +121,7 @@ pub(super) fn effective(
     }
     Policy {
         label: draft.label,
-        dialect: draft.dialect,
+        dialect,
         order: order.unwrap_or_default(),
         stop_on_first: draft.stop_on_first,
         implied: unreplaced(implied::rules(&settings), &rules),
@@ -128,7 +133,7 @@ pub(super) fn effective(
 }
 
 fn own_rules(draft: &Draft) -> Vec<Rule> {
-    draft.limits.rules().into_iter().chain(draft.rules.iter().cloned()).collect()
+    draft.limits.rules(&draft.limit_places).into_iter().chain(draft.rules.iter().cloned()).collect()
 }
 
 /// The rules for which no other stands in.
@@ -184,6 +189,39 @@ mod tests {
         let in_a_loop = Layers { for_a_loop: true, ..lawbook }.load().unwrap();
         assert!(is_bounded(&in_a_loop.policy.rules));
         assert_eq!(in_a_loop.notes.len(), 1);
+    }
+
+    #[test]
+    fn a_preset_is_the_same_policy_however_it_is_named() {
+        for preset in Preset::ALL {
+            let document = format!("preset = '{}'\n", preset.name());
+            let named =
+                Layers { document: Some((document.as_bytes(), Syntax::Toml)), ..Layers::default() };
+            let flagged = Layers { presets: &[preset], ..Layers::default() };
+            let is_bounded_itself = is_bounded(&preset.draft().rules);
+            for layers in [named, flagged] {
+                let policy = layers.load().unwrap().policy;
+                assert_eq!(policy.hash(), Policy::preset(preset).hash(), "{}", preset.name());
+                let in_a_loop = Layers { for_a_loop: true, ..layers }.load().unwrap();
+                assert!(is_bounded(&in_a_loop.policy.rules), "{}", preset.name());
+                assert_eq!(in_a_loop.notes.is_empty(), is_bounded_itself, "{}", preset.name());
+                assert_eq!(in_a_loop.policy.dialect, policy.dialect);
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_with_rules_of_its_own_is_of_no_presets_dialect() {
+        let rule = "[[rule]]\nwhen = { type = 'reject_rate', above = 0.2 }\nthen = 'stop'\n";
+        for (own, is_bare) in [("", true), (rule, false), ("[limits]\ncost_usd = 5.0\n", false)] {
+            for preset in [Preset::Pipeline, Preset::Rerun] {
+                let document = format!("preset = '{}'\n{own}", preset.name());
+                let policy = Policy::load(document.as_bytes(), Syntax::Toml).unwrap().policy;
+                assert_eq!(policy.dialect.is_some(), is_bare, "{document}");
+                assert_eq!(is_bounded(&policy.rules), !is_bare, "{document}");
+                assert_eq!(policy.order, Policy::preset(preset).order);
+            }
+        }
     }
 
     #[test]

@@ -8,13 +8,13 @@ use crate::field::Count;
 use crate::verdict::Verdict;
 
 /// Looks at the rules that a document wrote; others are not its author's to change.
-pub(super) fn check(policy: &Policy) -> Vec<Diagnostic> {
+pub(super) fn check(policy: &Policy, is_dialect: bool) -> Vec<Diagnostic> {
     let is_written = |rule: &Rule| rule.span.is_some() && !rule.shadow;
     let nothing = Facts::default();
     let start = Scene { limits: policy.health_limits(), ..Scene::neutral(&nothing) };
     let mut lints = Vec::new();
     for (position, rule) in policy.rules.iter().enumerate().filter(|(_, rule)| is_written(rule)) {
-        if policy.dialect.is_none() {
+        if !is_dialect {
             lints.extend(fires_on_the_first_sample(rule));
         }
         lints.extend(met_before_it_starts(rule, &start));

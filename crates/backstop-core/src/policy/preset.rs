@@ -53,7 +53,8 @@ impl Preset {
             return Draft::default();
         };
         let mut draft = Draft::read(&table, &mut findings);
-        draft.rules = draft.limits.rules().into_iter().chain(draft.rules).collect();
+        draft.rules =
+            draft.limits.rules(&draft.limit_places).into_iter().chain(draft.rules).collect();
         draft.limits = draft.limits.without_shorthand();
         for rule in &mut draft.rules {
             rule.on_unknown = OnUnknown::Ignore;

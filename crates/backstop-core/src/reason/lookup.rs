@@ -29,6 +29,14 @@ pub fn limit_code(limit: &str) -> &str {
     }
 }
 
+/// What people call a limit when they raise it.
+pub fn limit_name(code: &str) -> &str {
+    ["iterations", "duration", "tokens", "cost_usd"]
+        .into_iter()
+        .find(|name| limit_code(name) == code)
+        .unwrap_or(code)
+}
+
 /// The code or alias that was most likely meant, for a message about an unknown one.
 pub fn nearest(code: &str) -> Option<&'static str> {
     diagnostic::nearest(&normalised(code), all().iter().flat_map(names))

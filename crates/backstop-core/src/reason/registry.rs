@@ -204,14 +204,14 @@ reasons! {
         auto_resumable: false,
         next_step: Prompt,
         summary: "An error, or a number of errors in a row, met a rule.",
-        diagnosis: "The last error: {detail|see `backstop doctor`}. If it is harmless, give \
+        diagnosis: "The last error: {detail|see `backstop doctor`}. {help|If it is harmless, give \
             `on_error` a `pattern` or raise `count` of `consecutive_errors`; if it passes by \
             itself, list it under `[errors] transient`, so that backstop waits longer each time, \
-            and give it more attempts by that `count`.",
+            and give it more attempts by that `count`}.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",
-            "backstop replay {run} --policy backstop.toml",
+            "backstop replay {run} --preset ralph",
         ],
         since: "0.1.0",
     }
@@ -347,9 +347,9 @@ reasons! {
         auto_resumable: true,
         next_step: Wait,
         summary: "The provider refuses more work for now, or its usage window is nearly full.",
-        diagnosis: "The provider takes no more for now ({value|its limit} used); it opens again \
-            {until|when its window resets}. Resume then, or let `--auto-resume` do it. `at_least` \
-            of the `quota` rule sets how much of a window is left to others.",
+        diagnosis: "The provider takes no more for now ({value|all} of its limit is used); it opens \
+            again {until|when its window resets}. {help|`at_least` of a `quota` rule sets how much \
+            of a window is left to others}. Resume then, or let `--auto-resume` do it.",
         next_commands: [
             "backstop show {run}",
             "backstop resume {run} --auto-resume 3",
@@ -712,7 +712,7 @@ reasons! {
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",
-            "backstop replay {run} --policy backstop.toml",
+            "backstop replay {run} --preset moderator",
         ],
         since: "0.1.0",
     }
@@ -762,9 +762,9 @@ reasons! {
         auto_resumable: false,
         next_step: Prompt,
         summary: "The agent's context window is full to its limit.",
-        diagnosis: "The context is {value|nearly} full; the limit is {threshold|`at_least` of \
-            `context_usage`}. Hand out smaller tasks or shorten what is fed to `[loop] stdin`. \
-            `[recover] context_max` sets how many fresh starts are tried without progress.",
+        diagnosis: "{help|The context is as full as `at_least` of `context_usage` allows}. \
+            `[recover] context_max` sets how many fresh starts are tried without progress. Hand \
+            out smaller tasks, or shorten what is fed to `[loop] stdin`.",
         next_commands: [
             "backstop doctor {run}",
             "backstop resume {run} --note \"…\"",
@@ -780,7 +780,8 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Somebody asked the run to stop.",
-        diagnosis: "A person stopped it, by Ctrl-C or `backstop stop` (iterations finished: \
+        diagnosis: "Somebody ended it before its work was done: a person by Ctrl-C or `backstop \
+            stop`, or its script by `backstop end` with units open (iterations finished: \
             {iterations|see the report}). The work is kept, and `backstop resume` goes on where \
             it ended.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],

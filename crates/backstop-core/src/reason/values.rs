@@ -19,12 +19,14 @@ impl Values {
     /// - `value`, `threshold`: what was measured and its limit, as people read them: `50`,
     ///   `37.5%`, `8h`, `$20`. `stalled` has two meters, so there a count names its unit:
     ///   `3 iterations`.
-    /// - `raised`: a limit to offer for `--raise`.
+    /// - `raised`: a limit to offer for `--raise`, and what else must be raised with it.
     /// - `iterations`: how many have finished.
     /// - `detail`: what the world said (an error, files, what is needed), without a full stop.
     /// - `until`: when a wait ends, as it follows a verb: `at 12:05`.
+    /// - `help`: what the reason comes from or what helps, in a sentence without a full stop, where
+    ///   the run tells more than the reason alone.
     pub const NAMES: &'static [&'static str] =
-        &["run", "value", "threshold", "raised", "iterations", "detail", "until"];
+        &["run", "value", "threshold", "raised", "iterations", "detail", "until", "help"];
 
     pub fn new() -> Self {
         Self::default()

@@ -44,15 +44,16 @@ fn elapsed(from: Timestamp, to: Timestamp, before: &[Told]) -> Duration {
     if is_waiting(before) { Duration::ZERO } else { to.since(from) }
 }
 
-/// Whether the run is held, asks, is paused, halted, or waits for a rate limit.
+/// Whether the run is held, asks, is paused, halted, stopped, or waits for a rate limit.
 fn is_waiting(told: &[Told]) -> bool {
     let last = |wanted: Wanted| told.iter().rposition(|told| wanted(&told.event.kind));
-    let waits: [(Wanted, Wanted); 5] = [
+    let waits: [(Wanted, Wanted); 6] = [
         (|kind| matches!(kind, EventKind::Held(_)), goes_on),
         (|kind| matches!(kind, EventKind::Asked(_)), |kind| matches!(kind, EventKind::Answered(_))),
         (|kind| matches!(kind, EventKind::Halted(_)), goes_on),
         (|kind| is_signal(kind, SignalKind::Pause), |kind| is_signal(kind, SignalKind::Resume)),
         (is_rate_limited, is_work),
+        (|kind| slept(kind) == Some(0), |kind| slept(kind).is_some_and(|ms| ms > 0)),
     ];
     // `None`, never, is less than any position. Letting the run go on ends every wait.
     waits.into_iter().any(|(begins, ends)| last(begins) > last(ends).max(last(goes_on)))
@@ -62,6 +63,10 @@ type Wanted = fn(&EventKind) -> bool;
 
 fn goes_on(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Released(_) | EventKind::Resumed(_))
+}
+
+fn slept(kind: &EventKind) -> Option<u64> {
+    if let EventKind::Suspended(suspended) = kind { Some(suspended.ms) } else { None }
 }
 
 fn is_signal(kind: &EventKind, wanted: SignalKind) -> bool {

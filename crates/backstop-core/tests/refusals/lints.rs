@@ -4,7 +4,7 @@ use backstop_core::document::Syntax;
 use backstop_core::policy::Policy;
 use insta::assert_snapshot;
 
-use crate::{remarked, rule};
+use crate::{remarked, rule, shown};
 
 #[test]
 fn a_rate_that_fires_on_its_first_sample() {
@@ -47,6 +47,18 @@ fn a_rule_that_another_always_beats() {
     assert_eq!(remarked(&format!("{warns}{}", rule("type = \"max_iterations\", count = 6"))), "");
     let late = rule("type = \"max_iterations\", count = 8").replace("stop", "warn");
     assert_snapshot!(remarked(&format!("{late}{}", rule("type = \"max_iterations\", count = 6"))), @r#"3:10 ⟦type = "max_iterations"⟧ `max_iterations` can never win · always beaten (6:10 `max_iterations` is met whenever this is, and comes first)"#);
+}
+
+#[test]
+fn a_limit_that_a_rule_always_beats() {
+    let lints = |count: u64| {
+        let kills = rule(&format!("type = \"max_iterations\", count = {count}"));
+        let kills = kills.replace("stop", "kill");
+        let text = format!("{kills}[limits]\niterations = 5\ncost_usd = 1.0\n");
+        shown(&text, &Policy::load(text.as_bytes(), Syntax::Toml).expect("a policy").lints())
+    };
+    assert_snapshot!(lints(3), @"5:1 ⟦iterations = 5⟧ `max_iterations` can never win · always beaten (3:10 `max_iterations` is met whenever this is, and comes first)");
+    assert_eq!(lints(9), "");
 }
 
 #[test]

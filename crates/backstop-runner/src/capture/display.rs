@@ -1,5 +1,7 @@
 //! Everything that is shown, in order: the child's output, backstop's own lines, the live block.
 
+use rustix::termios::tcgetwinsize;
+
 use super::Sinks;
 use super::outlet::{Hurry, Outlet};
 use super::screen::{LiveTerminal, Screen};
@@ -52,9 +54,19 @@ impl Display {
         self.write(OWN, text.as_bytes());
     }
 
+    /// How many columns there are for what the child says; as many as usual where it is shown on no
+    /// terminal.
+    pub fn columns(&self) -> usize {
+        let size = self.outlets[0].file().and_then(|file| tcgetwinsize(file).ok());
+        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+    }
+
     pub fn screen(&mut self) -> Option<&mut Screen> {
         self.screen.as_mut()
     }
 }
 
 const OWN: usize = 2;
+
+/// Of a terminal that does not say.
+pub(super) const COLUMNS: usize = 80;

@@ -20,6 +20,10 @@ pub struct Reading {
     pub agent: AgentName,
     /// What the command tells.
     pub of_command: Option<Agent>,
+    /// The command is that agent's own, so nobody else speaks.
+    pub is_alone: bool,
+    /// The command asks it for records.
+    pub is_asked_for_records: bool,
     pub mapping: Option<JsonlMapping>,
     /// The bytes are shown as they are.
     pub raw: bool,
@@ -32,6 +36,8 @@ impl Reading {
         Self {
             agent: settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default(),
             of_command: Agent::of_command(command),
+            is_alone: Agent::is_alone_in(command),
+            is_asked_for_records: Agent::is_asked_for_records(command),
             // A mapping that can't be used was refused when the policy was loaded.
             mapping: settings.jsonl.as_ref().and_then(|set| JsonlMapping::try_from(set).ok()),
             raw,
@@ -92,7 +98,7 @@ pub(super) struct Ear {
 
 enum Reader {
     Known(Agent, Box<dyn backstop_adapters::Adapter>),
-    Unknown(Auto),
+    Unknown(Box<Auto>),
 }
 
 impl std::fmt::Debug for Reader {
@@ -114,18 +120,30 @@ enum View {
 
 impl Reader {
     fn new(reading: &Reading) -> Option<Self> {
+        let is_asked = reading.is_asked_for_records;
         Some(match (reading.known(), &reading.mapping) {
             (Some(Agent::Generic), _) => return None,
+            (Some(agent), _) if reading.agent == AgentName::Auto && reading.is_alone => {
+                let alone = Auto::alone_with(agent);
+                Self::Unknown(Box::new(alone.asked_for_records(is_asked)))
+            }
             // What the command tells is whom it starts first.
             (Some(agent), _) if reading.agent == AgentName::Auto => {
-                Self::Unknown(Auto::beginning_with(agent))
+                let beginning = Auto::beginning_with(agent);
+                Self::Unknown(Box::new(beginning.asked_for_records(is_asked)))
             }
             (Some(Agent::Jsonl), Some(mapping)) => {
                 let reader = backstop_adapters::Jsonl::new(mapping.clone());
                 Self::Known(Agent::Jsonl, Box::new(reader))
             }
-            (Some(agent), _) => Self::Known(agent, agent.adapter()),
-            (None, _) => Self::Unknown(Auto::new()),
+            (Some(agent), _) => {
+                let mut adapter = agent.adapter();
+                if is_asked {
+                    adapter.expect_records();
+                }
+                Self::Known(agent, adapter)
+            }
+            (None, _) => Self::Unknown(Box::default()),
         })
     }
 
@@ -157,14 +175,14 @@ impl Reader {
     fn get(&mut self) -> &mut dyn backstop_adapters::Adapter {
         match self {
             Self::Known(_, adapter) => adapter.as_mut(),
-            Self::Unknown(auto) => auto,
+            Self::Unknown(auto) => auto.as_mut(),
         }
     }
 }
 
 impl Ear {
     /// None where nothing is to be understood.
-    pub fn new(reading: &Reading, colour: bool) -> Option<Self> {
+    pub fn new(reading: &Reading, colour: bool, columns: usize) -> Option<Self> {
         let adapter = Reader::new(reading)?;
         let plain = adapter.agent().is_some_and(|agent| !agent.prints_json());
         Some(Self {
@@ -172,7 +190,7 @@ impl Ear {
             adapter,
             zone: TimeZone::system(),
             view: if reading.raw || plain { View::Raw } else { View::Undecided },
-            readable: Readable::new(colour),
+            readable: Readable::new(colour, columns),
             held: Vec::new(),
             at_line_start: true,
             unknown: 0,
@@ -182,6 +200,11 @@ impl Ear {
             error_line: Vec::new(),
             has_errors: false,
         })
+    }
+
+    /// What is made readable is shown in so many columns from now on.
+    pub fn resized(&mut self, columns: usize) {
+        self.readable.resized(columns);
     }
 
     /// The totals that the next launch goes on from.
@@ -418,8 +441,10 @@ impl Ear {
             self;
         let mut emit = |record: Record<'_>| {
             let (was_plain, mut is_told, mut is_shown) = (adapter.is_plain(), false, false);
+            let mut tells_more = false;
             adapter.get().record(record, &moment(zone), &mut |heard: Heard<'_>| {
                 is_told = true;
+                tells_more |= !matches!(heard, Heard::Shown(_));
                 if let (Heard::Shown(thing), false) = (&heard, was_plain) {
                     is_shown = true;
                     readable.show(*thing, show);
@@ -428,7 +453,9 @@ impl Ear {
             });
             let agent = adapter.agent().filter(|agent| *agent != Agent::Generic);
             if agent != *recorded {
-                if agent.is_some_and(|agent| agent.prints(&record)) {
+                // A record that is only shown is quoted among the agent's words.
+                let is_quoted = is_shown && !tells_more;
+                if agent.is_some_and(|agent| agent.prints(&record)) && !is_quoted {
                     *has_record = true;
                     *recorded = agent;
                     // What came before were no words of one that prints records.

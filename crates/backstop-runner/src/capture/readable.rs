@@ -1,9 +1,9 @@
 //! An agent's words, calls and errors as lines for a person.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 
 use backstop_adapters::Shown;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::harmless::harmless;
 
@@ -12,13 +12,20 @@ use super::harmless::harmless;
 #[derive(Debug)]
 pub(super) struct Readable {
     colour: bool,
+    /// How long the line of a call may be.
+    columns: usize,
     /// Calls that have not come back: tool and what.
     open: VecDeque<(String, String)>,
 }
 
 impl Readable {
-    pub fn new(colour: bool) -> Self {
-        Self { colour, open: VecDeque::new() }
+    pub fn new(colour: bool, columns: usize) -> Self {
+        Self { colour, columns, open: VecDeque::new() }
+    }
+
+    /// The terminal has so many columns now.
+    pub fn resized(&mut self, columns: usize) {
+        self.columns = columns;
     }
 
     /// Shows a line that is no JSON as it is.
@@ -55,24 +62,31 @@ impl Readable {
     /// The agent has ended; what did not come back never will.
     pub fn finish(&mut self, show: &mut dyn FnMut(&[u8])) {
         for (tool, what) in std::mem::take(&mut self.open) {
-            let line = self.painted(DIM, &format!("… {tool}: {what} (no result)"));
+            let line = self.call("…", &tool, &what, " (no result)");
+            let line = self.painted(DIM, &line);
             show(format!("{line}\n").as_bytes());
         }
     }
 
     fn outcome(&self, tool: &str, of: &str, succeeded: bool, result: &str) -> String {
-        let mut line = one_line(tool);
-        if !of.is_empty() {
-            let _ = write!(line, ": {of}");
-        }
         if succeeded {
-            return format!("{} {line}", self.painted(GREEN, "✓"));
+            let line = self.call("✓", tool, of, "");
+            return line.replacen("✓", &self.painted(GREEN, "✓"), 1);
         }
         let result = one_line(result);
-        if !result.is_empty() {
-            let _ = write!(line, " → {result}");
-        }
-        self.painted(RED, &format!("✗ {line}"))
+        let result = if result.is_empty() { result } else { format!(" → {result}") };
+        self.painted(RED, &self.call("✗", tool, of, &result))
+    }
+
+    /// A call in one line. Where there is no room for all, its result keeps what the call leaves
+    /// it, and half of the room in any case.
+    fn call(&self, sign: &str, tool: &str, of: &str, result: &str) -> String {
+        let lead = format!("{sign} {}", shortened(&one_line(tool), self.columns / 2));
+        let of = if of.is_empty() { String::new() } else { format!(": {of}") };
+        let room = self.columns.saturating_sub(lead.width());
+        let result = shortened(result, room.saturating_sub(of.width()).max(room / 2));
+        let of = shortened(&of, room.saturating_sub(result.width()));
+        format!("{lead}{of}{result}")
     }
 
     fn painted(&self, colour: &str, text: &str) -> String {
@@ -83,11 +97,28 @@ impl Readable {
 /// The first line of a text, cut where it grows too long for a screen.
 fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    let line = harmless(line.as_bytes());
-    match line.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
+    shortened(&harmless(line.as_bytes()), LONGEST)
+}
+
+/// A line with a part left out so that it has room: of a path the middle, of anything else the end.
+fn shortened(line: &str, room: usize) -> String {
+    if line.width() <= room {
+        return line.to_owned();
     }
+    let room = room.saturating_sub(1);
+    let is_path = line.contains('/') && !line.trim_start_matches([':', ' ']).contains(' ');
+    let behind = if is_path { room * 2 / 3 } else { 0 };
+    let tail: Vec<char> = within(line.chars().rev(), behind).collect();
+    let head: String = within(line.chars(), room - behind).collect();
+    format!("{head}…{}", tail.into_iter().rev().collect::<String>())
+}
+
+/// As many characters as there is room for.
+fn within(text: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
+    text.scan(room, |left, letter| {
+        *left = left.checked_sub(letter.width().unwrap_or(0))?;
+        Some(letter)
+    })
 }
 
 const MOST_OPEN: usize = 64;
@@ -102,7 +133,7 @@ mod tests {
     use super::*;
 
     fn lines(things: &[Shown<'_>]) -> String {
-        let (mut readable, mut shown) = (Readable::new(false), Vec::new());
+        let (mut readable, mut shown) = (Readable::new(false, 80), Vec::new());
         for thing in things {
             readable.show(*thing, &mut |text| shown.extend_from_slice(text));
         }
@@ -144,6 +175,41 @@ mod tests {
             Shown::Returned { tool: "Bash", of: &hostile, succeeded: true, what: "" },
         ]);
         assert!(!shown.contains('\x1b'), "{shown:?}");
-        assert!(shown.lines().all(|line| line.chars().count() < 130));
+        assert!(shown.lines().all(|line| line.width() <= 80));
+    }
+
+    #[test]
+    fn a_call_is_one_line_of_the_terminal_however_long_it_is() {
+        let path = format!("/home/somebody/{}src/lib.rs", "a-long-name/".repeat(9));
+        let command = format!("cargo test {}", "--package x ".repeat(20));
+        for columns in [20, 40, 80, 200] {
+            let mut readable = Readable::new(false, columns);
+            let mut shown = Vec::new();
+            let things = [
+                (path.as_str(), true, ""),
+                (command.as_str(), true, ""),
+                (command.as_str(), false, "error: could not compile"),
+                ("短い名前の道", false, command.as_str()),
+                ("", false, command.as_str()),
+            ];
+            for (of, succeeded, what) in things {
+                let thing = Shown::Returned { tool: "Bash", of, succeeded, what };
+                readable.show(thing, &mut |text| shown.extend_from_slice(text));
+            }
+            readable.show(Shown::Call { tool: "Edit", what: &path }, &mut |_| {});
+            readable.finish(&mut |text| shown.extend_from_slice(text));
+            let shown = String::from_utf8(shown).unwrap();
+            assert_eq!(shown.lines().count(), 6, "{shown}");
+            assert!(shown.lines().all(|line| line.width() <= columns), "{columns}: {shown}");
+            if columns == 80 {
+                let lines: Vec<_> = shown.lines().collect();
+                assert!(
+                    lines[0].starts_with("✓ Bash: /home/") && lines[0].ends_with("/src/lib.rs")
+                );
+                assert!(lines[1].starts_with("✓ Bash: cargo test ") && lines[1].ends_with('…'));
+                assert!(lines[2].ends_with("… → error: could not compile"), "{shown}");
+                assert!(lines[5].ends_with("/src/lib.rs (no result)"), "{shown}");
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ pub struct Transcript {
 
 impl Transcript {
     pub fn new(reading: Reading) -> Self {
-        let ear = Ear::new(&reading, false);
+        let ear = Ear::new(&reading, false, COLUMNS);
         Self { reading, ear, filter: Harmless::default() }
     }
 
@@ -33,9 +33,12 @@ impl Transcript {
             ear.finish(None, &mut |_| {}, &mut |text| filter.push(text, shown));
         }
         filter.finish(shown);
-        self.ear = Ear::new(&self.reading, false);
+        self.ear = Ear::new(&self.reading, false, COLUMNS);
     }
 }
+
+/// Whoever shows it may indent it.
+const COLUMNS: usize = super::display::COLUMNS - 2;
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,9 @@ pub(super) struct Unclaimed {
     /// The beginning of a line that may be an agent's record.
     held: Vec<u8>,
     at_line_start: bool,
-    /// What an agent is told to say, where its command is printed before it runs.
-    command: PrintedCommand,
+    /// What an agent is told to say, where its command is printed before it runs: by `make` on the
+    /// standard output, by a shell's `set -x` on the standard error.
+    commands: [PrintedCommand; STREAMS.len()],
     is_claimed: bool,
 }
 
@@ -30,7 +31,7 @@ impl Unclaimed {
             windows: STREAMS.map(|_| Window::new()),
             held: Vec::new(),
             at_line_start: true,
-            command: PrintedCommand::default(),
+            commands: STREAMS.map(|_| PrintedCommand::default()),
             is_claimed: false,
         }))
     }
@@ -41,7 +42,7 @@ impl Unclaimed {
         self.windows.iter_mut().for_each(Window::clear);
         self.held.clear();
         self.at_line_start = true;
-        self.command = PrintedCommand::default();
+        self.commands = STREAMS.map(|_| PrintedCommand::default());
         self.is_claimed = false;
     }
 
@@ -49,45 +50,83 @@ impl Unclaimed {
     pub fn claim(&mut self) {
         self.is_claimed = true;
         self.held = Vec::new();
+        self.commands = STREAMS.map(|_| PrintedCommand::default());
     }
 
     pub fn is_claimed(&self) -> bool {
         self.is_claimed
     }
 
-    /// Looks through bytes of a stream.
+    /// Looks through bytes of a stream that no agent's records are on. An agent's command is left
+    /// out.
     pub fn hear(&mut self, source: usize, bytes: &[u8], report: &mut dyn FnMut(usize, Found)) {
-        let Self { matcher, windows, .. } = self;
-        windows[source].feed(bytes, |view| matcher.look(&view, |found| report(source, found)));
+        let mut rest = bytes;
+        while let Some((piece, is_command)) = self.next_piece(source, &mut rest) {
+            match is_command {
+                true => self.hear_given_back(source, report),
+                false => self.look(source, piece, report),
+            }
+        }
     }
 
     /// Looks through lines of the standard output, or a part of one, that may be an agent's: what
     /// begins like a record is held back until it is released. An agent's command is left out.
     pub fn hear_lines(&mut self, lines: &[u8], report: &mut dyn FnMut(usize, Found)) {
         let mut rest = lines;
-        while !rest.is_empty() {
-            let plain = self.command.length_before(rest);
-            let end = match plain {
-                0 => memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1),
-                plain => plain,
-            };
-            let (piece, behind) = rest.split_at(end);
-            rest = behind;
-            if plain > 0 {
-                self.command.pass(piece);
-            } else if self.command.takes(piece) {
+        while let Some((piece, is_command)) = self.next_piece(0, &mut rest) {
+            if is_command {
                 self.at_line_start = piece.ends_with(b"\n");
-                continue;
+                self.hear_given_back(0, report);
+            } else {
+                self.look_or_hold(piece, report);
             }
-            self.hear_or_hold(piece, report);
         }
     }
 
-    fn hear_or_hold(&mut self, lines: &[u8], report: &mut dyn FnMut(usize, Found)) {
+    /// Looks through what was taken for a command and is none. Its first line is left out each time,
+    /// so this comes to an end.
+    fn hear_given_back(&mut self, source: usize, report: &mut dyn FnMut(usize, Found)) {
+        let given_back = self.commands[source].given_back();
+        match source {
+            _ if given_back.is_empty() => {}
+            0 => {
+                self.at_line_start = true;
+                self.hear_lines(&given_back, report);
+            }
+            _ => self.hear(source, &given_back, report),
+        }
+    }
+
+    /// Takes the next piece from a stream's output, and says whether it is of an agent's command.
+    fn next_piece<'a>(&mut self, source: usize, rest: &mut &'a [u8]) -> Option<(&'a [u8], bool)> {
+        if rest.is_empty() {
+            return None;
+        }
+        let command = &mut self.commands[source];
+        let plain = command.length_before(rest);
+        let end = match plain {
+            0 => memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1),
+            plain => plain,
+        };
+        let (piece, behind) = rest.split_at(end);
+        *rest = behind;
+        if plain > 0 {
+            command.pass(piece);
+            return Some((piece, false));
+        }
+        Some((piece, command.takes(piece)))
+    }
+
+    fn look(&mut self, source: usize, bytes: &[u8], report: &mut dyn FnMut(usize, Found)) {
+        let Self { matcher, windows, .. } = self;
+        windows[source].feed(bytes, |view| matcher.look(&view, |found| report(source, found)));
+    }
+
+    fn look_or_hold(&mut self, lines: &[u8], report: &mut dyn FnMut(usize, Found)) {
         let begins = self.at_line_start && matches!(lines.first(), Some(b'{' | b'['));
         self.at_line_start = lines.ends_with(b"\n");
         if !begins && self.held.is_empty() {
-            return self.hear(0, lines, report);
+            return self.look(0, lines, report);
         }
         self.held.extend_from_slice(lines);
     }
@@ -101,6 +140,11 @@ impl Unclaimed {
 
     /// The streams have ended.
     pub fn end(&mut self, report: &mut dyn FnMut(usize, Found)) {
+        for source in 0..STREAMS.len() {
+            while self.commands[source].end() {
+                self.hear_given_back(source, report);
+            }
+        }
         self.release(report);
         for (source, window) in self.windows.iter_mut().enumerate() {
             self.matcher.look(&window.last_view(), |found| report(source, found));
@@ -109,7 +153,7 @@ impl Unclaimed {
 
     fn release(&mut self, report: &mut dyn FnMut(usize, Found)) {
         let held = std::mem::take(&mut self.held);
-        self.hear(0, &held, report);
+        self.look(0, &held, report);
     }
 }
 

@@ -196,6 +196,9 @@ impl Worker {
                     if let Some(screen) = self.display.screen() {
                         screen.resized();
                     }
+                    if let Some(ear) = &mut self.ear {
+                        ear.resized(self.display.columns());
+                    }
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => return Some(()),
@@ -213,7 +216,7 @@ impl Worker {
         }
         self.iteration = Some(Summary { iteration, ..Summary::default() });
         self.log.begin(iteration);
-        self.ear = Ear::new(&self.reading, self.colour);
+        self.ear = Ear::new(&self.reading, self.colour, self.display.columns());
         if let (Some(ear), Some(totals)) = (&mut self.ear, self.totals.take()) {
             ear.go_on_from(totals);
         }

@@ -56,7 +56,7 @@ impl Dispatcher {
             return;
         }
         // A store that does not answer shows nobody a question.
-        let served = self.store.service_attends().await.unwrap_or(false);
+        let served = self.store.service_attends(None).await.unwrap_or(false);
         self.served = Some((now, served));
     }
 

@@ -66,7 +66,8 @@ impl Dispatcher {
             return self.start_afresh(decision).await;
         }
         let wait = self.wait_after(&decision);
-        if let Some(message) = wait.as_ref().and_then(|wait| self.too_long(wait)) {
+        let for_provider = wait.as_ref().filter(|wait| !wait.is_active);
+        if let Some(message) = for_provider.and_then(|wait| self.too_long(wait.left)) {
             let end = super::halt::too_long(decision, message, &self.engine);
             self.record(&end);
             return Ok(Next::Halt(Box::new(end)));
@@ -117,8 +118,7 @@ impl Dispatcher {
         if facts.ended_rate_limited() {
             self.limited = self.limited.saturating_add(1);
             // A time that has passed, or that was too early again and again, is no reason for haste.
-            let told = facts.retry_at().map(|at| at.since(self.clock.now().at));
-            let left = told.unwrap_or_default().max(back_off(self.limited));
+            let left = self.until_retry().max(back_off(self.limited));
             return Some(Wait { why: "rate limit".to_owned(), left, is_active: false });
         }
         self.limited = 0;
@@ -136,21 +136,25 @@ impl Dispatcher {
         })
     }
 
-    /// Why a wait is not sat out: it is longer than the policy wants, or all of them are.
-    fn too_long(&self, wait: &Wait) -> Option<String> {
-        if wait.is_active {
-            return None;
-        }
+    /// How long it is until the provider takes more; nothing where nobody told.
+    fn until_retry(&self) -> Duration {
+        let retry_at = self.engine.facts().retry_at();
+        retry_at.map(|at| at.since(self.clock.now().at)).unwrap_or_default()
+    }
+
+    /// Why a provider is not waited for so long: it is longer than the policy wants, or all such waits
+    /// together are.
+    fn too_long(&self, left: Duration) -> Option<String> {
         let settings = self.engine.policy().settings.wait.as_ref();
         let each = settings.and_then(|set| set.max_per_wait).map_or(LONGEST_WAIT, |time| time.0);
         let all = settings.and_then(|set| set.max_total).map_or(LONGEST_WAITS, |time| time.0);
         let words = backstop_core::time::in_words;
         let waited = self.engine.facts().waited();
-        if wait.left > each {
-            let (left, most) = (words(wait.left), words(each));
-            Some(format!("The wait for the {} would take {left}, and {most} is the most", wait.why))
-        } else if waited + wait.left > all {
-            let (waited, left, most) = (words(waited), words(wait.left), words(all));
+        if left > each {
+            let (left, most) = (words(left), words(each));
+            Some(format!("The wait for the rate limit would take {left}, and {most} is the most"))
+        } else if waited + left > all {
+            let (waited, left, most) = (words(waited), words(left), words(all));
             Some(format!(
                 "The run has waited {waited} for rate limits; {left} more would make it longer than {most}"
             ))
@@ -165,12 +169,7 @@ impl Dispatcher {
         if !wait.is_active {
             self.clock.pause();
         }
-        if wait.left >= WORTH_SAYING {
-            let left = backstop_core::time::in_words(wait.left);
-            let until = self.clock.now().at.plus(wait.left).to_jiff();
-            let until = until.to_zoned(self.engine.zone().clone()).strftime("%H:%M:%S").to_string();
-            self.remark(&Remark::Note(format!("waiting {left}, until {until}: {}", wait.why)));
-        }
+        self.say(&wait);
         let meanwhile = loop {
             let left = until.saturating_sub(self.timers.active());
             if left.is_zero() {
@@ -183,6 +182,17 @@ impl Dispatcher {
         };
         self.clock.run_on();
         Ok(meanwhile)
+    }
+
+    fn say(&mut self, wait: &Wait) {
+        if wait.left < WORTH_SAYING {
+            return;
+        }
+        let left = backstop_core::time::in_words(wait.left);
+        let until = self.clock.now().at.plus(wait.left).to_jiff();
+        let form = if wait.left < A_DAY { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+        let until = until.to_zoned(self.engine.zone().clone()).strftime(form).to_string();
+        self.remark(&Remark::Note(format!("waiting {left}, until {until}: {}", wait.why)));
     }
 
     /// A person wants the run to wait.
@@ -230,6 +240,10 @@ impl Dispatcher {
         self.clock.pause();
         self.timers.pause();
         self.tree.stop_all();
+        // Who looks at the run meanwhile must see that its time stands still. If this can't be
+        // written, what comes next says so.
+        let seq = self.take(Suspended { ms: 0 });
+        let _told_later = self.durable(seq).await;
         let asking = self.asking.as_ref();
         if let Some(keyboard) = asking.and_then(|asking| asking.keyboard.as_ref()) {
             keyboard.rest();
@@ -277,33 +291,51 @@ impl Dispatcher {
             self.clock.run_on();
         }
         self.pump.enter_screen();
-        self.take(Suspended { ms: millis(began.elapsed()) });
+        self.take(Suspended { ms: millis(began.elapsed()).max(1) });
     }
 
-    /// Whether the run may go on by itself after a halt.
-    pub(super) fn may_resume_alone(&self, outcome: &Outcome, resumptions: u32) -> bool {
-        let code = outcome.decision.reason.as_deref().unwrap_or_default();
-        resumptions < self.launch.auto_resume
+    /// What a run that may go on by itself after a halt waits for first. A provider's limit is over
+    /// when the provider says so, and where the policy does not want that wait, there is no use in
+    /// going on before.
+    pub(super) fn wait_to_resume_alone(
+        &mut self,
+        outcome: &Outcome,
+        resumptions: u32,
+    ) -> Option<Wait> {
+        let code = outcome.decision.reason.clone().unwrap_or_default();
+        let may_resume = resumptions < self.launch.auto_resume
             && outcome.state.resumable
             && self.ordered.is_none()
-            && self.engine.policy().reason(code).auto_resumable()
+            && self.engine.policy().reason(&code).auto_resumable();
+        if !may_resume {
+            return None;
+        }
+        let mut left = back_off(resumptions + 1);
+        if self.engine.facts().ended_rate_limited() {
+            left = left.max(self.until_retry());
+            if let Some(why) = self.too_long(left) {
+                self.remark(&Remark::Note(format!("not resumed by itself: {why}")));
+                return None;
+            }
+        }
+        Some(Wait { why: format!("resuming after {code}"), left, is_active: false })
     }
 
     /// Goes on after a halt without being asked, after a while.
     pub(super) async fn resume_alone(
         &mut self,
         outcome: &Outcome,
+        wait: Wait,
         resumptions: u32,
     ) -> Result<Gate, RunError> {
         let code = outcome.decision.reason.clone().unwrap_or_default();
-        let left = back_off(resumptions);
         let of = self.launch.auto_resume;
         self.remark(&Remark::Note(format!(
             "resuming by itself after {code} ({resumptions} of {of})"
         )));
         self.clock.pause();
+        self.say(&wait);
         let note = format!("resumption {resumptions} of {of} by itself, after {code}");
-        let wait = Wait { why: format!("resuming after {code}"), left, is_active: false };
         let until = self.timers.active() + wait.left;
         while self.timers.active() < until && self.ordered.is_none() {
             self.phase = Phase::Waiting {
@@ -336,14 +368,15 @@ impl Dispatcher {
 }
 
 /// A wait that takes longer is not sat out: the run is held, and costs nothing.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
+const LONGEST_WAIT: Duration = A_DAY;
 /// All waits together.
 const LONGEST_WAITS: Duration = Duration::from_secs(7 * 24 * 3600);
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
 /// Shorter waits are over before anybody has read of them.
 const WORTH_SAYING: Duration = Duration::from_secs(3);
 
 /// A wait between two iterations.
-struct Wait {
+pub(super) struct Wait {
     why: String,
     left: Duration,
     /// Active time runs on.

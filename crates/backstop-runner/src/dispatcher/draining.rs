@@ -25,7 +25,7 @@ impl Dispatcher {
         );
         let (mut give_up_at, mut hurried) = (None, false);
         loop {
-            let halts = RunStatus::after(self.decide()).is_halted();
+            let halts = self.is_halting();
             if self.ordered == Some(Order::KillNow) && !hurried {
                 give_up_at = Some(self.timers.active());
             } else if is_ending || halts || self.ordered.is_some() {
@@ -68,6 +68,16 @@ impl Dispatcher {
 }
 
 impl Dispatcher {
+    /// Decides, as after every event of a command that still runs: one that was faster than its words
+    /// ends for the same reason.
+    fn is_halting(&mut self) -> bool {
+        let halts = RunStatus::after(self.decide()).is_halted();
+        if halts {
+            self.remember_cause();
+        }
+        halts
+    }
+
     /// Hears what reporters have sent before they ended. Nobody who is left reports without end, but
     /// others may report to the run, too.
     pub(super) async fn hear_reporters(&mut self) -> Result<(), RunError> {
@@ -85,6 +95,7 @@ impl Dispatcher {
                 Happening::Typed(bytes) => self.typed(&bytes),
                 Happening::Due | Happening::Exited(_) => {}
             }
+            self.is_halting();
         }
         Ok(())
     }

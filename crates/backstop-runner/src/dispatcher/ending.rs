@@ -72,6 +72,7 @@ impl Dispatcher {
                 let decision = self.engine.poll_decision(self.clock.now());
                 self.record(&Decision { verdict: Verdict::Hold, ..decision });
             }
+            self.remember_cause();
             self.advance(ending, wanted).await?;
         } else if self.told.new_unit && matches!(ending, Ending::Finishing { .. }) {
             // The unit that was in work has finished: nothing new may start.
@@ -79,6 +80,13 @@ impl Dispatcher {
         }
         self.show_ending(ending);
         Ok(())
+    }
+
+    /// Of rules that fire one after the other with the same verdict, the first is why the iteration
+    /// ends: whatever is heard behind it, and however late.
+    pub(super) fn remember_cause(&mut self) {
+        let cause = self.latched.as_ref().and_then(|latched| latched.rule.clone());
+        self.told.ended_for = self.told.ended_for.take().or(cause);
     }
 
     /// A time of the ladder has come: the next step.

@@ -177,11 +177,14 @@ pub(super) fn once(decision: Decision, engine: &Engine, told: &Told) -> Decision
             let message = format!("The agent exited with 0, but failed: {what}");
             (Verdict::Fail, ReasonCode::Error, message)
         }
-        (None, _) => (
-            Verdict::Fail,
-            ReasonCode::WorkerFailed,
-            "The command did not end by itself".to_owned(),
-        ),
+        (None, _) => {
+            let signal = told.killed_by.and_then(|signal| Signal::try_from(signal).ok());
+            let message = match signal {
+                Some(signal) => format!("The command was ended by {signal}, which it was not sent"),
+                None => "The command did not end by itself".to_owned(),
+            };
+            (Verdict::Fail, ReasonCode::WorkerFailed, message)
+        }
     };
     with_reason(decision, verdict, reason, message, engine)
 }
@@ -217,6 +220,12 @@ pub(super) fn unanswered(decision: Decision, verdict: Verdict, engine: &Engine) 
 pub(super) fn unguarded(decision: Decision, why: &str, engine: &Engine) -> Decision {
     let message = format!("The guards could not be checked: {why}");
     with_reason(decision, Verdict::Hold, ReasonCode::GuardViolation, message, engine)
+}
+
+/// The decision of a run of which nothing more can be recorded.
+pub(crate) fn unrecorded(decision: Decision, why: &str, engine: &Engine) -> Decision {
+    let message = format!("Nothing more could be recorded: {why}");
+    with_reason(decision, Verdict::Fail, ReasonCode::CriticalFailure, message, engine)
 }
 
 /// The decision of a run that had its single iteration and changed what judges it.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use backstop_adapters::{Agent, Outcome};
-use backstop_core::decision::Decision;
+use backstop_core::decision::{Decision, RuleName};
 use backstop_core::event::{
     ErrorCategory, ErrorSeen, Event, EventKind, IterationFinished, IterationStarted, Matched, Note,
     UnitStatus, Worker, WorkerStatus,
@@ -233,8 +233,10 @@ impl Dispatcher {
             Captured::Recognised(agent) => self.times.suit(self.engine.policy(), agent),
             Captured::Printed(agent) => self.told.tellers.printed(agent),
             Captured::Event(event) => {
-                self.told_by_output(&event);
-                self.reported(*event);
+                let mut event = *event;
+                let owed = self.told_by_output(&mut event);
+                self.reported(event);
+                self.tell_cost(owed);
             }
             Captured::Finished(summary) => self.summary = Some(summary),
         }
@@ -331,6 +333,9 @@ impl Dispatcher {
             let outcome = summary.agent.map(|(_, outcome)| outcome);
             matches!(outcome, Some(Outcome::Failed | Outcome::CutOff))
         };
+        // Who was told to end may call that a failure; it is none.
+        self.told.failed = matches!(summary.agent, Some((_, Outcome::Failed))) && sent.is_none();
+        self.told.killed_by = exit.and_then(|exit| exit.signal).filter(|_| sent.is_none());
         let finished = IterationFinished {
             iteration: Some(current.number),
             exit_code: exit.and_then(|exit| exit.code).filter(|_| sent.is_none() && !pretends),
@@ -461,6 +466,12 @@ pub(crate) struct Told {
     pub(super) tellers: Tellers,
     /// The agent exited with 0 although it had failed.
     pub(super) pretended: bool,
+    /// The agent says that it failed.
+    pub(super) failed: bool,
+    /// The signal that ended the command, if it was not ours.
+    pub(super) killed_by: Option<i32>,
+    /// The rule for which the iteration was to end.
+    pub(super) ended_for: Option<RuleName>,
 }
 
 impl Told {

@@ -49,6 +49,9 @@ impl Dispatcher {
         if let Some(latched) = self.stronger_than(decision.verdict) {
             decision = Decision { decided_at: decision.decided_at, ..latched.clone() };
         }
+        if let Some(cause) = &self.told.ended_for {
+            decision.prefer(cause, self.engine.policy());
+        }
         self.record(&decision);
         decision
     }
@@ -59,22 +62,23 @@ impl Dispatcher {
             let rule = self.spoilt(decision)?;
             Some(Refusal { rule, why: "a protected file has changed" })
         };
-        proof.refuses(self.engine.policy(), decision).or_else(spoilt)
+        let failed =
+            || self.told.failed.then(|| proof.refuses_words(self.engine.policy(), decision));
+        let refused = proof.refuses(self.engine.policy(), decision);
+        refused.or_else(|| failed().flatten()).or_else(spoilt)
     }
 
-    /// A limit that only a preset set and that nobody measures is worth one line.
+    /// A limit that only a preset set and that nobody measures is worth one line, each of them.
     fn warn_of_silent_meters(&mut self, decision: &Decision) {
         let acted_on = decision.rule.as_ref().map(|rule| rule.index);
-        let silent: Vec<String> = decision
-            .unknown
-            .iter()
-            .filter(|unknown| {
-                Some(unknown.rule) != acted_on && !self.will_be_measured(unknown.rule)
-            })
-            .map(|unknown| format!("`{}` is not held: {}", unknown.name, unknown.why))
-            .collect();
-        if !self.meters_noted && !silent.is_empty() {
-            self.meters_noted = true;
+        let mut silent = Vec::new();
+        for unknown in &decision.unknown {
+            let is_news = Some(unknown.rule) != acted_on && !self.will_be_measured(unknown.rule);
+            if is_news && self.unheld_noted.insert(unknown.rule) {
+                silent.push(format!("`{}` is not held: {}", unknown.name, unknown.why));
+            }
+        }
+        if !silent.is_empty() {
             self.remark(&Remark::Warning(silent.join("; ")));
         }
     }

@@ -159,6 +159,7 @@ impl Dispatcher {
         self.engine = Engine::with_facts(policy, facts).in_zone(zone);
         self.progress_is_read = self.engine.policy().reads_progress();
         self.standstill_rules = self.engine.policy().standstill_rules();
+        self.unheld_noted.clear();
         self.look_for_the_policy();
         self.note(Note::PolicyApplied, format!("{hash} by {by}"));
         self.mark(self.status_now());

@@ -30,8 +30,7 @@ impl LoopTimes {
             iteration_timeout: pick(|set| set.iteration_timeout.as_ref().map(|period| period.0)),
             idle_timeout: pick(|set| set.idle_timeout.as_ref().map(|period| period.0)),
             stop_signal: stop_signal(policy, agent(policy, launch)),
-            grace: pick(|set| set.grace.as_ref().map(|pause| pause.0))
-                .unwrap_or(LoopSettings::DEFAULT_GRACE),
+            grace: grace(policy),
             finish_within: pick(|set| set.finish_within.as_ref().map(|pause| pause.0))
                 .unwrap_or(LoopSettings::DEFAULT_FINISH_WITHIN),
             delay: pick(|set| set.delay.as_ref().map(|pause| pause.0)).unwrap_or_default(),
@@ -46,6 +45,12 @@ impl LoopTimes {
     pub fn suit(&mut self, policy: &Policy, agent: Agent) {
         self.stop_signal = stop_signal(policy, Some(agent));
     }
+}
+
+/// How long what is told to end has before SIGKILL.
+pub fn grace(policy: &Policy) -> Duration {
+    let given = policy.settings.loop_.as_ref().and_then(|set| set.grace.as_ref());
+    given.map_or(LoopSettings::DEFAULT_GRACE, |pause| pause.0)
 }
 
 /// The policy's, else the agent's own: some still report what they used if they are asked their way.

@@ -93,17 +93,25 @@ impl Dispatcher {
     }
 
     fn told_by_telemetry(&mut self, event: EventKind) {
+        let cost = self.cost_beside_output(&event);
         if self.counts_beside_output(Teller::Telemetry, &event) {
             self.reported(event);
         } else if matches!(event, EventKind::Usage(_)) {
-            self.note_that_output_goes_first();
+            self.tell_cost(cost);
+            self.note_that_output_goes_first(cost.is_some());
         }
     }
 
-    pub(super) fn note_that_output_goes_first(&mut self) {
+    /// Says once what is not counted, and what is all the same.
+    pub(super) fn note_that_output_goes_first(&mut self, has_cost: bool) {
         let Some(exporting) = &mut self.telemetry else { return };
         if !std::mem::replace(&mut exporting.noted, true) {
-            let note = "the agent's output tells what it uses, so its telemetry is not counted";
+            let note = match has_cost {
+                true => {
+                    "the agent's output tells its tokens, so of its telemetry only the cost is counted"
+                }
+                false => "the agent's output tells what it uses, so its telemetry is not counted",
+            };
             self.remark(&Remark::Note(note.to_owned()));
         }
     }

@@ -25,6 +25,10 @@ pub(super) struct Tellers {
     streams: Option<bool>,
     /// Why a turn died, as a hook told it.
     died_of: Option<EventKind>,
+    /// What the telemetry says that it cost so far, where it counts.
+    exported_cost: Option<f64>,
+    /// The output tells what it costs, so that the telemetry's figure does not count.
+    output_prices: bool,
 }
 
 impl Tellers {
@@ -39,25 +43,59 @@ impl Tellers {
 
 impl Dispatcher {
     /// The agent's output tells this. Usage that others have told of the iteration is taken back: the
-    /// output tells it again, from the beginning.
-    pub(super) fn told_by_output(&mut self, event: &EventKind) {
+    /// output tells it again, from the beginning. Only a cost that the telemetry tells and the output
+    /// does not yet stays; it is what is to be told again when the event was taken in.
+    pub(super) fn told_by_output(&mut self, event: &mut EventKind) -> Option<f64> {
         let tellers = &mut self.told.tellers;
         let before = tellers.by_type.insert(event.type_name(), Teller::Output);
-        let EventKind::Usage(usage) = event else { return };
+        let EventKind::Usage(usage) = event else { return None };
+        let is_live = usage.basis == Some(UsageBasis::Live);
+        if is_live && tellers.exported_cost.is_some() {
+            // Who has told what it costs on the way tells all of it until the last figure.
+            usage.cost_usd = None;
+        }
+        let exported = tellers.exported_cost;
+        if usage.cost_usd.is_some() {
+            tellers.output_prices = true;
+            tellers.exported_cost = None;
+        }
+        let is_priced = tellers.output_prices;
         match usage.basis {
             Some(UsageBasis::Live) => tellers.streams = Some(true),
             // It has ended. The next one may print nothing before its own last figures.
             Some(UsageBasis::Final) => tellers.streams = Some(false),
             None => {}
         }
-        match before {
-            None | Some(Teller::Output) => {}
-            Some(Teller::Hook) => self.take_back_usage(),
-            Some(Teller::Telemetry) => {
-                self.take_back_usage();
-                self.note_that_output_goes_first();
-            }
+        // The last figure takes back what was told on the way by itself.
+        let is_last = usage.basis == Some(UsageBasis::Final);
+        let is_told_twice = exported.is_some() && is_priced && !is_last;
+        let is_first = matches!(before, Some(Teller::Hook | Teller::Telemetry));
+        if is_first || is_told_twice {
+            self.take_back_usage();
         }
+        let owed = exported.filter(|_| !is_priced && (is_first || is_last));
+        if before == Some(Teller::Telemetry) {
+            self.note_that_output_goes_first(owed.is_some());
+        }
+        owed
+    }
+
+    /// What it costs on the way, by itself.
+    pub(super) fn tell_cost(&mut self, cost: Option<f64>) {
+        if cost.is_some() {
+            let basis = Some(UsageBasis::Live);
+            self.take(Usage { cost_usd: cost, basis, ..Usage::default() });
+        }
+    }
+
+    /// What the telemetry tells of a cost. Where the output tells tokens alone, this counts beside
+    /// them.
+    pub(super) fn cost_beside_output(&mut self, event: &EventKind) -> Option<f64> {
+        let tellers = &mut self.told.tellers;
+        let EventKind::Usage(usage) = event else { return None };
+        let cost = usage.cost_usd.filter(|_| !tellers.output_prices)?;
+        tellers.exported_cost = Some(tellers.exported_cost.unwrap_or_default() + cost);
+        Some(cost)
     }
 
     /// Whether what somebody tells beside the output counts. Usage goes to the one who knows best; of

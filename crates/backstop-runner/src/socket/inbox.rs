@@ -19,14 +19,18 @@ use super::protocol::{Order, Source, What, error_line, read_operation};
 use super::server::Settings;
 use crate::clock::wall_time;
 use crate::halt_order;
+use crate::unsupervised::ReportKey;
 
 /// A message as it lies in the inbox.
 #[derive(Debug, Serialize, Deserialize)]
 struct Letter {
-    /// After this nobody waits for the answer. A stop that was meant for yesterday's supervisor
+    /// After this nobody waits for the answer, nor asks for it again. A stop that was meant for yesterday's supervisor
     /// must not end today's.
     expires_at: Timestamp,
     request: Json,
+    /// Of the report that it is a part of, if that has a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
 }
 
 /// Why a message was not answered.
@@ -38,6 +42,8 @@ pub enum InboxError {
     NoAnswer(Duration),
     #[error("{0}")]
     Refused(String),
+    #[error("the key `{key}` was used for another report to run {run}")]
+    KeyUsed { run: RunId, key: String },
 }
 
 /// Leaves an order for a run's supervisor and waits for its answer.
@@ -70,24 +76,29 @@ pub async fn hooked(
     post(store, run, &hooked_order(event), patience).await
 }
 
-/// Leaves several events for a run's supervisor and waits until the last one is decided about.
-/// With a key, those that were left under it before are not left again.
+/// Leaves several events for a run's supervisor, all or none, and waits until the last one is decided
+/// about. With a key, those that were left under it before are not left again.
 pub async fn events(
     store: &dyn Store,
     run: RunId,
     events: &[Event],
-    key: Option<&str>,
+    key: Option<&ReportKey>,
     patience: Duration,
 ) -> Result<Answer, InboxError> {
-    let mut numbers = Vec::with_capacity(events.len());
-    for (place, event) in events.iter().enumerate() {
-        let key = key.map(|key| format!("{key}:{place}"));
-        numbers.push(leave(store, run, key.as_deref(), &event_order(event), patience).await?);
+    let digest = key.map(|key| key.digest.as_str());
+    let lines = events.iter().map(event_order);
+    let letters: Vec<_> = lines.map(|line| letter(&line, digest, patience)).collect();
+    let key_name = key.map(|key| key.key.as_str());
+    let posted = store.inbox_post_all(run, key_name, &letters).await?;
+    if let Some(key) = key
+        && !posted.iter().all(|message| is_of_report(&message.body, &key.digest))
+    {
+        return Err(InboxError::KeyUsed { run, key: key.key.clone() });
     }
-    let posted = Instant::now();
+    let since = Instant::now();
     let mut last = Err(InboxError::NoAnswer(patience));
-    for number in numbers {
-        last = Ok(answer_to(store, number, posted, patience).await?);
+    for message in posted {
+        last = Ok(answer_to(store, message.number, since, patience).await?);
     }
     last
 }
@@ -98,21 +109,24 @@ async fn post(
     line: &str,
     patience: Duration,
 ) -> Result<Answer, InboxError> {
-    let number = leave(store, run, None, line, patience).await?;
+    let number = store.inbox_post(run, None, &letter(line, None, patience)).await?;
     answer_to(store, number, Instant::now(), patience).await
 }
 
-async fn leave(
-    store: &dyn Store,
-    run: RunId,
-    key: Option<&str>,
-    line: &str,
-    patience: Duration,
-) -> Result<i64, InboxError> {
+fn letter(line: &str, digest: Option<&str>, patience: Duration) -> String {
     let request = serde_json::from_str(line).expect("an order is an object");
-    let letter = Letter { expires_at: wall_time().plus(patience), request };
-    let body = serde_json::to_string(&letter).expect("a letter has only string keys");
-    Ok(store.inbox_post(run, key, &body).await?)
+    // Who reports by a key is told to do so again until there is an answer: what lies under it is
+    // taken in whenever its supervisor goes on, and counts once.
+    let lasts = if digest.is_some() { REPORTS_LAST } else { patience };
+    let expires_at = wall_time().plus(lasts);
+    let letter = Letter { expires_at, request, digest: digest.map(str::to_owned) };
+    serde_json::to_string(&letter).expect("a letter has only string keys")
+}
+
+/// Whether a letter that lies under a key is of the same report. Earlier versions did not say.
+fn is_of_report(body: &str, digest: &str) -> bool {
+    let kept = serde_json::from_str::<Letter>(body).ok().and_then(|letter| letter.digest);
+    kept.is_none_or(|kept| kept == digest)
 }
 
 async fn answer_to(
@@ -206,6 +220,7 @@ async fn answer(body: &str, settings: &Settings) -> String {
     }
 }
 
+const REPORTS_LAST: Duration = Duration::from_secs(30 * 24 * 3600);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const BETWEEN_DRAINS: Duration = Duration::from_secs(1);
 

@@ -50,6 +50,11 @@ pub fn life(holder: &Holder) -> Life {
     }
 }
 
+/// Whether the process around a supervisor of this machine is gone, so that it ends its run.
+pub fn is_orphaned(holder: &Holder) -> bool {
+    holder.outer_pid != holder.pid && !is_alive(holder.outer_pid, holder.outer_start_ticks)
+}
+
 /// Whether that very process is there, and not another with its number.
 pub fn is_alive(pid: u32, start_ticks: u64) -> bool {
     Process::read(pid)

@@ -9,7 +9,7 @@ use backstop_core::facts::Facts;
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
 use backstop_core::redact::Redactor;
-use backstop_core::state::{RunState, RunStatus};
+use backstop_core::state::{RunState, RunStatus, Statistics};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 use backstop_store::{
@@ -107,13 +107,12 @@ impl Session {
         self.batch.events.push(new_event(&event));
     }
 
-    /// Orders to halt are a person's wish for every run that they cover.
-    pub(super) fn obey(&mut self, orders: &[HaltOrder]) {
+    /// Orders to halt are a person's wish for every run that they cover. Answers with whose it is.
+    pub(super) fn obey(&mut self, orders: &[HaltOrder]) -> Option<String> {
         let order = orders.iter().find(|order| order.covers(&self.run.labels));
-        if let Some(order) = order.filter(|_| !self.is_halted()) {
-            let by = halt_order::in_words(order);
-            self.add(Event::new(Signal { kind: SignalKind::Stop, by }));
-        }
+        let by = order.filter(|_| !self.is_halted()).map(halt_order::in_words)?;
+        self.add(Event::new(Signal { kind: SignalKind::Stop, by: by.clone() }));
+        Some(by)
     }
 
     /// What the policy says now.
@@ -211,9 +210,18 @@ impl Session {
     }
 
     pub(super) fn state(&self) -> RunState {
-        match &self.halted {
-            Some(state) => RunState { policy_hash: self.run.policy_hash.clone(), ..state.clone() },
-            None => RunState::going_on(self.run.id, self.status, &self.engine),
+        let now = RunState::going_on(self.run.id, self.status, &self.engine);
+        let Some(state) = &self.halted else { return now };
+        let halted = RunState { policy_hash: self.run.policy_hash.clone(), ..state.clone() };
+        if self.batch.events.is_empty() {
+            return halted;
+        }
+        // What is told late counts; the time that passes does not.
+        let Statistics { active_time, active_ms, .. } = halted.statistics.clone();
+        RunState {
+            resume_from: now.resume_from,
+            statistics: Statistics { active_time, active_ms, ..now.statistics },
+            ..halted
         }
     }
 

@@ -193,11 +193,11 @@ fn a_report_with_a_key_counts_once() {
         let lines: Vec<_> = ids.iter().map(line).collect();
         let events = lines.iter().map(|line| Event::from_json(line.as_bytes()).unwrap()).collect();
         let key = ReportKey { key: key.to_owned(), digest: lines.join("") };
-        let reported = report(&*fixture.store, &fixture.home, fixture.run, events, Some(key));
+        let reported = report(&*fixture.store, fixture.run, events, Some(key), Vec::new());
         fixture.runtime.block_on(reported)
     };
     let taken = |key: &str, ids: &[&str]| match report(key, ids).unwrap() {
-        Reported::Now(outcome) => outcome.answer,
+        Reported::Now(outcome) | Reported::Unsettled(outcome) => outcome.answer,
         Reported::Before(answer) => panic!("{answer:?}"),
     };
     let first = taken("1", &["a"]);

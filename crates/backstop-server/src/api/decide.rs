@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -14,7 +14,7 @@ use backstop_core::event::Event;
 use backstop_core::facts::GivenFacts;
 use backstop_core::policy::{Policy, Preset};
 use backstop_core::reason::ReasonCode;
-use backstop_core::rerun::{Answer, Request};
+use backstop_core::rerun::{Answer, Request, Target, speaks_of_reruns};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -26,16 +26,19 @@ use tokio::task::block_in_place;
 use crate::access::Caller;
 use crate::body::{self, Whole};
 use crate::data_only;
+use crate::deadline::Deadline;
 use crate::engines::Compiled;
-use crate::headers::{EXIT_CODE, VERDICT};
+use crate::headers::{EXIT_CODE, REQUEST_ID, VERDICT};
 use crate::in_force::PolicyFault;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rerun::{self, NO_STORE};
 use crate::schemas;
 use crate::service::Service;
+use crate::words;
 
 /// What is asked. Policy and facts are read by the core, which knows them better.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question<'a> {
     #[serde(borrow, default)]
@@ -50,9 +53,9 @@ struct Question<'a> {
     now: Option<Timestamp>,
     #[serde(default)]
     form: Option<Form>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words::whole_or_null")]
     pr_number: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words::whole_or_null")]
     run_id: Option<u64>,
 }
 
@@ -68,18 +71,23 @@ pub(crate) async fn decide(
     State(service): State<Arc<Service>>,
     caller: Caller,
     query: Query,
+    deadline: Deadline,
     Whole { headers, bytes }: Whole,
 ) -> Result<Response, Problem> {
     query.end()?;
     body::check_json(&headers, &bytes)?;
     let question: Question<'_> = body::read_object(&bytes)?;
     let now = question.now.unwrap_or_else(|| service.now());
-    let compiled = match compiled(&service, &caller, &question).await? {
-        Found::Policy(compiled) => compiled,
-        Found::Blocked(message) => {
-            let policy_hash = question.policy_hash.unwrap_or_default();
-            return Ok(blocked(&service, message, policy_hash, now));
+    let found = match deadline.bounds(compiled(&service, &caller, &question)).await {
+        Ok(found) => found?,
+        Err(_late) => {
+            service.metrics.store_failed();
+            Found::Blocked(NO_STORE.to_owned())
         }
+    };
+    let compiled = match found {
+        Found::Policy(compiled) => compiled,
+        Found::Blocked(why) => return Ok(blocked(&service, &headers, &question, &why)),
     };
     // After the last wait, so that they are not carried about with the request.
     let given = match question.facts {
@@ -96,7 +104,7 @@ pub(crate) async fn decide(
                 None => decision.to_json(),
                 Some(Form::Rerun) => {
                     let answer = Answer::new(engine, &decision, request(&headers, target));
-                    serde_json::to_string(&answer).unwrap_or_default()
+                    answer.to_json()
                 }
             };
             (text, (decision.verdict, decision.exit_code(engine.policy())))
@@ -108,13 +116,15 @@ pub(crate) async fn decide(
 }
 
 /// The answer where not even the caller can be told.
-pub(crate) fn hold_for_store(service: &Service, _: &Parts) -> Response {
-    blocked(service, STORE_FAILED.to_owned(), String::new(), service.now())
+pub(crate) fn hold_for_store(service: &Service, parts: &Parts, body: &Bytes) -> Response {
+    // Who asks nothing that can be read is held all the same.
+    let question = body::read_object(body).unwrap_or_default();
+    blocked(service, &parts.headers, &question, NO_STORE)
 }
 
 enum Found {
     Policy(Arc<Compiled>),
-    /// There is one, and nobody can tell what it says.
+    /// There may be one, and nobody can tell what it says: why.
     Blocked(String),
 }
 
@@ -142,25 +152,34 @@ async fn compiled(
         },
         (None, None) => service.policies.global().await,
     };
-    match found {
-        Ok(Some(policy)) => {
-            service.engines.get(&policy.hash, || Ok(Policy::clone(&policy))).map(Found::Policy)
-        }
-        Ok(None) => service
-            .engines
-            .get("preset:default", || Ok(Policy::preset(Preset::Default)))
-            .map(Found::Policy),
+    let is_of_rerun = question.form == Some(Form::Rerun);
+    let found = match found {
+        // One that was put in force for something else leaves re-runs to the preset for them.
+        Ok(found) => found.filter(|policy| {
+            !is_of_rerun || question.policy_hash.is_some() || speaks_of_reruns(policy)
+        }),
         Err(fault) => {
             tracing::error!(%fault, "a decision is held: the policy can't be had");
-            Ok(Found::Blocked(match fault {
+            return Ok(Found::Blocked(match fault {
                 PolicyFault::Store(_) => {
                     service.metrics.store_failed();
-                    STORE_FAILED.to_owned()
+                    NO_STORE.to_owned()
                 }
-                other => format!("Held: {other}"),
-            }))
+                other => other.to_string(),
+            }));
         }
-    }
+    };
+    let compiled = match found {
+        Some(policy) => service.engines.get(&policy.hash, || Ok(Policy::clone(&policy))),
+        None => {
+            let (key, preset) = match is_of_rerun {
+                true => ("preset:rerun", Preset::Rerun),
+                false => ("preset:default", Preset::Default),
+            };
+            service.engines.get(key, || Ok(Policy::preset(preset)))
+        }
+    };
+    compiled.map(Found::Policy)
 }
 
 /// A policy that came along with the question. It is data, whoever sends it.
@@ -187,11 +206,22 @@ pub(crate) fn load(bytes: &[u8], syntax: Syntax) -> Result<Policy, Problem> {
     })
 }
 
-/// A hold because nobody can tell what the policy says.
-fn blocked(service: &Service, message: String, policy_hash: String, now: Timestamp) -> Response {
-    let decision = hold(service, message, policy_hash, now);
+/// A hold because nobody can tell what the policy says, in the form that was asked for.
+fn blocked(service: &Service, headers: &HeaderMap, asked: &Question<'_>, why: &str) -> Response {
+    let policy_hash = asked.policy_hash.clone().unwrap_or_default();
+    let now = asked.now.unwrap_or_else(|| service.now());
+    let decision = hold(service, format!("Held: {NO_POLICY}: {why}"), policy_hash, now);
+    let text = match asked.form {
+        None => decision.to_json(),
+        Some(Form::Rerun) => {
+            let request = request(headers, (asked.pr_number, asked.run_id));
+            let mut answer = rerun::held_unread(service, &request.request_id, NO_POLICY, why);
+            answer.target = Target { pr_number: request.pr_number, run_id: request.run_id };
+            answer.to_json()
+        }
+    };
     let exit_code = ReasonCode::PolicyBlock.reason().exit_code;
-    answered_for_commands(decision.to_json(), decision.verdict, exit_code)
+    answered_for_commands(text, decision.verdict, exit_code)
 }
 
 /// The decision where nobody can tell what the policy says.
@@ -241,7 +271,7 @@ fn answered_for_commands(text: String, verdict: Verdict, exit_code: u8) -> Respo
 fn request(headers: &HeaderMap, (pr_number, run_id): (Option<u64>, Option<u64>)) -> Request {
     let production =
         std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
-    let id = headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     Request {
         request_id: id.to_owned(),
         deployment_env: if production { "prod" } else { "staging" },
@@ -269,13 +299,18 @@ impl JsonSchema for QuestionSchema {
             "policy_hash": hash,
             "facts": or_null(&generator.subschema_for::<schemas::Facts>()),
             "events": { "type": ["array", "null"], "items": events },
-            "now": { "type": ["string", "null"], "format": "date-time" },
+            "now": schemas::time_or_null(),
             "form": { "enum": ["rerun", null] },
             "pr_number": { "type": ["integer", "null"], "minimum": 0 },
             "run_id": { "type": ["integer", "null"], "minimum": 0 },
         });
         let schema = json!({
             "type": "object", "properties": properties, "additionalProperties": false,
+            // One of the two names the policy.
+            "not": {
+                "properties": { "policy": { "type": "object" }, "policy_hash": { "type": "string" } },
+                "required": ["policy", "policy_hash"],
+            },
         });
         Schema::try_from(schema).unwrap_or_default()
     }
@@ -299,7 +334,7 @@ impl JsonSchema for DecidedSchema {
     }
 }
 
-const STORE_FAILED: &str = "Held: the store can't be read, so nobody can tell what the policy says";
+const NO_POLICY: &str = "nobody can tell what the policy says";
 const MOST_FINDINGS: usize = 50;
 /// Room for all headers of an answer, so that it is made once.
 const HEADERS: usize = 10;

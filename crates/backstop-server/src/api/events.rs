@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use backstop_core::document::sha256_hex;
 use backstop_core::event::Event;
+use backstop_core::id::RunId;
 use backstop_core::reason::ReasonCode;
 use backstop_core::state::RunStatus;
 use backstop_runner::clock::wall_time;
@@ -19,17 +20,19 @@ use backstop_runner::socket::inbox::{self, InboxError};
 use backstop_runner::socket::{Answer, may_emit, may_report};
 use backstop_runner::unsupervised::{self, Outcome, ReportKey, Reported, UnsupervisedError};
 use backstop_store::access::Scope;
-use backstop_store::{Run, StoreError};
+use backstop_store::{HaltOrder, Run, StoreError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::access::Caller;
 use crate::api::decide::{answered, hold};
 use crate::api::live;
-use crate::api::runs::{find, refused};
+use crate::api::runs::{find, key_used, refused};
 use crate::body;
+use crate::deadline::Deadline;
 use crate::headers::HALTED;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
@@ -67,6 +70,7 @@ pub(crate) async fn report(
     Name(name): Name,
     query: Query,
     headers: HeaderMap,
+    deadline: Deadline,
     bytes: Bytes,
 ) -> Result<Response, Problem> {
     query.end()?;
@@ -74,7 +78,33 @@ pub(crate) async fn report(
     let key = key(&headers)?;
     let events = read(&bytes)?;
     check_kinds(&caller, &events)?;
-    match take_in(&service, &name, events, key, &bytes).await {
+    let Ok(permit) = Arc::clone(&service.reports).try_acquire_owned() else {
+        return Err(Problem::busy("too many reports are being taken in; report it again"));
+    };
+    // Until then nothing can have been taken in.
+    let late = |_late| Err(Refused::Store(StoreError::Read("it does not answer".to_owned())));
+    let (run, orders) = match deadline.bounds(look(&service, &name)).await.unwrap_or_else(late) {
+        Ok(looked) => looked,
+        Err(refused) => return held_or_refused(&service, &name, refused, Some(false)),
+    };
+    let digest = || sha256_hex(&String::from_utf8_lossy(&bytes));
+    let key = key.map(|key| ReportKey { key, digest: digest() });
+    let taken = match orders {
+        // A supervisor has a time of its own to find it, and to decide.
+        None => by_inbox(&service, &run, &events, key.as_ref()).await.map(Taken::from),
+        Some(orders) => {
+            let report = Report { run: run.id, events, key, orders };
+            match deadline.bounds(take_in(&service, report, permit)).await {
+                Ok(taken) => taken,
+                Err(_late) => {
+                    tracing::error!(run = name, "a report is held: the store does not answer");
+                    service.metrics.store_failed();
+                    return Ok(held(&service, LATE, None));
+                }
+            }
+        }
+    };
+    match taken {
         Ok(Taken { answer, halted_now }) => {
             let verdict = answer.verdict().unwrap_or("");
             service.metrics.decided(verdict, answer.reason());
@@ -85,27 +115,42 @@ pub(crate) async fn report(
             }
             Ok(response)
         }
-        // Whoever waits for a decision is told to wait, not left without one.
-        Err(Refused::Store(error)) => {
-            tracing::error!(%error, run = name, "a report is held: the store failed");
-            service.metrics.store_failed();
-            Ok(held(&service))
+        Err(refused) => {
+            let stored = refused.tells_what_is_stored().then_some(false);
+            held_or_refused(&service, &name, refused, stored)
         }
-        Err(Refused::Problem(problem)) => Err(problem),
     }
 }
 
-/// The answer where the store fails: a hold that says that nothing was taken in.
-pub(crate) fn hold_for_store(service: &Service, _: &Parts) -> Response {
-    held(service)
+/// Whoever waits for a decision is told to wait, not left without one.
+fn held_or_refused(
+    service: &Service,
+    name: &str,
+    refused: Refused,
+    stored: Option<bool>,
+) -> Result<Response, Problem> {
+    match refused {
+        Refused::Store(error) => {
+            tracing::error!(%error, run = name, "a report is held: the store failed");
+            service.metrics.store_failed();
+            let message = if stored == Some(false) { NOTHING_TAKEN_IN } else { LATE };
+            Ok(held(service, message, stored))
+        }
+        Refused::Problem(problem) => Err(problem),
+    }
 }
 
-fn held(service: &Service) -> Response {
-    let message = "Held: the store can't be used, and nothing was taken in; report it again";
+/// The answer where the store fails: a hold that says what was taken in.
+pub(crate) fn hold_for_store(service: &Service, _: &Parts, _: &Bytes) -> Response {
+    held(service, NOTHING_TAKEN_IN, Some(false))
+}
+
+/// A hold, and whether the report is stored, if that is known.
+fn held(service: &Service, message: &str, stored: Option<bool>) -> Response {
     let decision = hold(service, message.to_owned(), String::new(), service.now());
     let mut object = serde_json::json!(decision);
     object["exit_code"] = ReasonCode::PolicyBlock.reason().exit_code.into();
-    object["stored"] = false.into();
+    object["stored"] = stored.into();
     answered(object.to_string())
 }
 
@@ -122,16 +167,23 @@ impl From<Answer> for Taken {
     }
 }
 
-impl From<Outcome> for Taken {
-    fn from(outcome: Outcome) -> Self {
+impl From<&Outcome> for Taken {
+    fn from(outcome: &Outcome) -> Self {
         let halted_now = outcome.halted_now.then_some(outcome.state.run_status);
-        Self { answer: outcome.answer, halted_now }
+        Self { answer: outcome.answer.clone(), halted_now }
     }
 }
 
 enum Refused {
     Store(StoreError),
     Problem(Problem),
+}
+
+impl Refused {
+    /// Whether it is certain that nothing was stored, where something was to be.
+    fn tells_what_is_stored(&self) -> bool {
+        !matches!(self, Self::Store(StoreError::Write(_) | StoreError::Read(_)))
+    }
 }
 
 impl From<Problem> for Refused {
@@ -149,13 +201,8 @@ impl From<StoreError> for Refused {
     }
 }
 
-async fn take_in(
-    service: &Service,
-    name: &str,
-    events: Vec<Event>,
-    key: Option<String>,
-    bytes: &[u8],
-) -> Result<Taken, Refused> {
+/// Finds a run, and the orders to halt that count for it if nobody supervises it.
+async fn look(service: &Service, name: &str) -> Result<(Run, Option<Vec<HaltOrder>>), Refused> {
     let run = match find(service, name).await {
         Ok(run) => run,
         // A store that can't be read has its own answer.
@@ -164,42 +211,64 @@ async fn take_in(
         }
         Err(problem) => return Err(problem.into()),
     };
-    if is_supervised(service, &run).await? {
-        return by_inbox(service, &run, &events, key.as_deref()).await.map(Taken::from);
-    }
-    let digest = || sha256_hex(&String::from_utf8_lossy(bytes));
-    let key = key.map(|key| ReportKey { key, digest: digest() });
-    let id = run.id;
-    let reported = service
-        .apart(async move |store, home| unsupervised::report(&*store, &home, id, events, key).await)
-        .await?;
-    let outcome = match reported {
-        Ok(Reported::Before(answer)) => return Ok(answer.into()),
-        Ok(Reported::Now(outcome)) => outcome,
-        Err(UnsupervisedError::Store(error)) => return Err(error.into()),
-        Err(other) => return Err(refused(other).into()),
+    let orders = match is_supervised(service, &run).await? {
+        true => None,
+        // An order to halt counts for those who have no supervisor to obey it, too.
+        false => Some(service.store.halt_list().await?),
     };
-    warn(&run, &outcome.warnings);
-    if outcome.state.run_status.is_halted() {
-        return Ok((*outcome).into());
-    }
-    // An order to halt counts for those who have no supervisor to obey it, too.
-    let orders = service.store.halt_list().await?;
-    let Some(order) = orders.into_iter().find(|order| order.covers(&run.labels)) else {
-        return Ok((*outcome).into());
-    };
-    let stopped = service
-        .apart(async move |store, home| {
-            unsupervised::stop(&*store, &home, id, true, order.by).await
-        })
-        .await?;
-    match stopped {
-        Ok(stopped) => {
-            warn(&run, &stopped.warnings);
-            Ok(stopped.into())
+    Ok((run, orders))
+}
+
+/// What is reported to a run that nobody supervises.
+struct Report {
+    run: RunId,
+    events: Vec<Event>,
+    key: Option<ReportKey>,
+    orders: Vec<HaltOrder>,
+}
+
+/// Takes a report in, also if who asked has gone meanwhile. What follows from it is settled behind
+/// the answer: that waits for files and for others.
+async fn take_in(
+    service: &Arc<Service>,
+    report: Report,
+    permit: OwnedSemaphorePermit,
+) -> Result<Taken, Refused> {
+    let (tell, told) = oneshot::channel();
+    let own = Arc::clone(service);
+    service.work.begin(async move {
+        let Report { run, events, key, orders } = report;
+        let (taken, unsettled) =
+            match unsupervised::report(&*own.store, run, events, key, orders).await {
+                Ok(Reported::Before(answer)) => (Ok(answer.into()), None),
+                Ok(Reported::Now(outcome)) => (Ok((&*outcome).into()), None),
+                Ok(Reported::Unsettled(outcome)) => (Ok((&*outcome).into()), Some(outcome)),
+                Err(UnsupervisedError::Store(error)) => (Err(error.into()), None),
+                Err(other) => (Err(refused(other).into()), None),
+            };
+        // Nobody may wait for it any more.
+        tell.send(taken).ok();
+        if let Some(outcome) = unsettled {
+            settle(&own, outcome).await;
         }
-        Err(UnsupervisedError::Store(error)) => Err(error.into()),
-        Err(other) => Err(refused(other).into()),
+        drop(permit);
+    });
+    told.await.map_err(|error| Problem::internal(&error))?
+}
+
+/// Writes the files of a run, and tells those who want to know. The report itself is stored.
+async fn settle(service: &Service, outcome: Box<Outcome>) {
+    let run = outcome.state.run_id;
+    let settled =
+        service.apart(async move |store, home| unsupervised::settle(&*store, &home, outcome).await);
+    match settled.await {
+        Ok(Ok(outcome)) => warn(run, &outcome.warnings),
+        Ok(Err(error)) => {
+            tracing::error!(%error, %run, "the files of a run could not be written");
+            service.metrics.store_failed();
+        }
+        // What went wrong is in the log already.
+        Err(_panicked) => {}
     }
 }
 
@@ -207,7 +276,7 @@ async fn by_inbox(
     service: &Service,
     run: &Run,
     events: &[Event],
-    key: Option<&str>,
+    key: Option<&ReportKey>,
 ) -> Result<Answer, Refused> {
     for event in events {
         may_report(&event.kind)
@@ -225,6 +294,7 @@ pub(crate) fn from_inbox(error: InboxError) -> Problem {
     match error {
         InboxError::Store(error) => error.into(),
         InboxError::Refused(message) => Problem::conflict(message),
+        InboxError::KeyUsed { .. } => key_used(error),
         InboxError::NoAnswer(_) => Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "NO_ANSWER",
@@ -240,9 +310,9 @@ pub(crate) async fn is_supervised(service: &Service, run: &Run) -> Result<bool, 
 }
 
 /// What did not go as it should, though everything is stored, is the log's.
-pub(crate) fn warn(run: &Run, warnings: &[String]) {
+pub(crate) fn warn(run: RunId, warnings: &[String]) {
     for warning in warnings {
-        tracing::warn!(run = %run.id, warning, "a run has a warning");
+        tracing::warn!(%run, warning, "a run has a warning");
     }
 }
 
@@ -362,7 +432,7 @@ pub(crate) async fn end(
         .apart(async move |store, home| unsupervised::end(&*store, &home, id, by).await)
         .await?;
     let outcome = ended.map_err(refused)?;
-    warn(&run, &outcome.warnings);
+    warn(run.id, &outcome.warnings);
     let decision = RawValue::from_string(outcome.answer.to_line());
     Ok(axum::Json(Ended {
         run_id: id.to_string(),
@@ -406,6 +476,10 @@ pub(crate) async fn journal(
     Ok(axum::Json(Page { events, last }).into_response())
 }
 
+const NOTHING_TAKEN_IN: &str =
+    "Held: the store can't be used, and nothing was taken in; report it again";
+const LATE: &str = "Held: no answer came in time, and what was reported may be taken in; \
+     report it again with the same `Idempotency-Key`, so that it counts once";
 const PATIENCE: Duration = inbox::PATIENCE;
 const MOST_EVENTS: usize = 1_000;
 const USUAL: u32 = 500;

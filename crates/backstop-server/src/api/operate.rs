@@ -44,6 +44,10 @@ pub(crate) struct Release {
 /// What a person answers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend(
+    "if" = { "properties": { "answer": { "const": "fix" } }, "required": ["answer"] },
+    "then" = { "properties": { "note": { "type": "string", "pattern": "\\S" } }, "required": ["note"] }
+))]
 pub(crate) struct Reply {
     #[schemars(with = "Chosen")]
     answer: Choice,
@@ -97,7 +101,7 @@ pub(crate) async fn stop(
     let stopped = service
         .apart(async move |store, home| unsupervised::stop(&*store, &home, id, now, by).await)
         .await?;
-    warn(&run, &stopped.map_err(refused)?.warnings);
+    warn(run.id, &stopped.map_err(refused)?.warnings);
     Ok(done(&run, false))
 }
 
@@ -119,7 +123,7 @@ pub(crate) async fn release(
     let released = service
         .apart(async move |store, home| unsupervised::release(&*store, &home, id, by, why).await)
         .await?;
-    warn(&run, &released.map_err(refused)?.warnings);
+    warn(run.id, &released.map_err(refused)?.warnings);
     Ok(done(&run, false))
 }
 
@@ -160,7 +164,7 @@ pub(crate) async fn answer(
             unsupervised::answer(&*store, &home, id, answer, note, by).await
         })
         .await?;
-    warn(&run, &answered.map_err(refused)?.warnings);
+    warn(run.id, &answered.map_err(refused)?.warnings);
     Ok(done(&run, false))
 }
 
@@ -231,7 +235,7 @@ pub(crate) async fn halt(
         at: service.now(),
     };
     let order = service.store.halt_order(&order).await?;
-    service.lawbooks.forget();
+    service.changed().await;
     tracing::warn!(by = order.by, labels = ?order.labels, "a halt is ordered");
     let going_on = RunFilter {
         statuses: vec![RunStatus::Running, RunStatus::Paused],
@@ -262,7 +266,7 @@ pub(crate) async fn release_all(
     let by = service.redactor.text(&actor(&caller, release.by)).into_owned();
     let labels = release.labels.map(|labels| labels.without_secrets(&service.redactor));
     let released = service.store.halt_release(labels.as_ref(), &by, service.now()).await?;
-    service.lawbooks.forget();
+    service.changed().await;
     tracing::warn!(by, released, "orders to halt are taken back");
     Ok(Json(ReleasedAll { released }))
 }

@@ -289,8 +289,7 @@ async fn change(
     let (by, at) = (caller.name().to_owned(), service.now());
     let activation = Activation { scope, policy_hash, by, at };
     service.store.policy_activate(&activation).await?;
-    service.policies.forget();
-    service.lawbooks.forget();
+    service.changed().await;
     tracing::warn!(
         caller = caller.name(),
         scope = %activation.scope,

@@ -223,11 +223,14 @@ pub(crate) async fn find(service: &Service, name: &str) -> Result<Run, Problem> 
 pub(crate) fn refused(error: UnsupervisedError) -> Problem {
     match error {
         UnsupervisedError::Store(error) => error.into(),
-        UnsupervisedError::KeyUsed { .. } => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_USED", error.to_string())
-        }
+        UnsupervisedError::KeyUsed { .. } => key_used(error),
         other => Problem::conflict(other.to_string()),
     }
+}
+
+/// The same key was used for another report.
+pub(crate) fn key_used(error: impl std::fmt::Display) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_USED", error.to_string())
 }
 
 fn blocked(fault: PolicyFault) -> Problem {
@@ -241,7 +244,7 @@ fn blocked(fault: PolicyFault) -> Problem {
 }
 
 fn statuses(query: &mut Query) -> Result<Vec<RunStatus>, Problem> {
-    let named = query.all("status").into_iter();
+    let named = query.many("status")?.into_iter();
     let read = |text: String| {
         let unknown = || Problem::invalid("status", format!("`{text}` is no status of a run"));
         text.parse().map_err(|()| unknown())
@@ -250,7 +253,7 @@ fn statuses(query: &mut Query) -> Result<Vec<RunStatus>, Problem> {
 }
 
 pub(crate) fn labels(query: &mut Query) -> Result<BTreeMap<String, String>, Problem> {
-    let named = query.all("label").into_iter();
+    let named = query.many("label")?.into_iter();
     let read = |text: String| match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && text.chars().count() <= LONGEST_LABEL => {
             Ok((key.to_owned(), value.to_owned()))

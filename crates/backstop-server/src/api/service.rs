@@ -8,11 +8,12 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use backstop_core::reason::{self, Reason, Values};
 use backstop_core::state::RunStatus;
-use backstop_store::RunFilter;
+use backstop_store::{RunFilter, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value as Json_, json};
 
+use crate::deadline::Deadline;
 use crate::halts;
 use crate::metrics::{AUDIT_ROWS, RUNS};
 use crate::problem::Problem;
@@ -61,30 +62,29 @@ pub(crate) async fn openapi(query: Query) -> Result<Response, Problem> {
 /// Figures that nobody counts are looked up when somebody asks.
 pub(crate) async fn metrics(
     State(service): State<Arc<Service>>,
+    deadline: Deadline,
     query: Query,
 ) -> Result<Response, Problem> {
     query.end()?;
-    for status in [RunStatus::Running, RunStatus::Paused, RunStatus::Held] {
-        let limit = Some(MOST_COUNTED);
-        let filter = RunFilter { statuses: vec![status], limit, ..RunFilter::default() };
-        match service.store.run_list(&filter).await {
-            Ok(runs) => {
-                service.metrics.set(RUNS, Some(("status", status.as_str())), runs.len() as u64);
-            }
-            Err(_) => service.metrics.store_failed(),
-        }
-    }
-    if halts::follow(&service).await.is_err() {
+    // Those that can't be had in time are as they were: the others are wanted all the more then.
+    if !matches!(deadline.bounds(look_up(&service)).await, Ok(Ok(()))) {
         service.metrics.store_failed();
-    }
-    match service.store.audit_head().await {
-        Ok(head) => {
-            service.metrics.set(AUDIT_ROWS, None, head.map_or(0, |head| head.number));
-        }
-        Err(_) => service.metrics.store_failed(),
     }
     let text = service.metrics.render();
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
+}
+
+async fn look_up(service: &Service) -> Result<(), StoreError> {
+    for status in [RunStatus::Running, RunStatus::Paused, RunStatus::Held] {
+        let limit = Some(MOST_COUNTED);
+        let filter = RunFilter { statuses: vec![status], limit, ..RunFilter::default() };
+        let runs = service.store.run_list(&filter).await?;
+        service.metrics.set(RUNS, Some(("status", status.as_str())), runs.len() as u64);
+    }
+    halts::follow(service).await?;
+    let head = service.store.audit_head().await?;
+    service.metrics.set(AUDIT_ROWS, None, head.map_or(0, |head| head.number));
+    Ok(())
 }
 
 pub(crate) async fn reasons(query: Query) -> Result<Json<Vec<Json_>>, Problem> {

@@ -129,7 +129,7 @@ pub(crate) async fn make(
         revoked_at: None,
     };
     service.store.token_put(&record).await?;
-    service.access.forget();
+    service.changed().await;
     tracing::warn!(caller = caller.name(), id = record.id, scopes = ?record.scopes, "a token is made");
     Ok((
         StatusCode::CREATED,
@@ -154,7 +154,7 @@ pub(crate) async fn revoke(
 ) -> Result<StatusCode, Problem> {
     query.end()?;
     let revoked = service.store.token_revoke(&id, service.now()).await?;
-    service.access.forget();
+    service.changed().await;
     if !revoked {
         return Err(Problem::not_found(format!("there is no token `{id}` that is not revoked")));
     }

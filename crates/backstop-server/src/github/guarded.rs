@@ -20,9 +20,11 @@ use tokio::sync::oneshot::error::RecvError;
 
 use crate::access::Caller;
 use crate::body;
+use crate::headers::REQUEST_ID;
 use crate::problem::Problem;
-use crate::rerun::{self, Repository, actor, new_request_id};
+use crate::rerun::{self, NO_STORE, Repository, actor, new_request_id};
 use crate::service::Service;
+use crate::words;
 
 /// What is to be run again.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,9 +32,10 @@ use crate::service::Service;
 pub struct RerunRequest {
     pub owner: String,
     pub repo: String,
+    #[serde(deserialize_with = "words::whole")]
     pub pr_number: u64,
     /// Left out: every run for the commit at the head of the pull request.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "words::whole_or_null")]
     pub run_id: Option<u64>,
     pub mode: Mode,
     /// How often a job may be run again; left out, twice.
@@ -48,7 +51,7 @@ const fn two() -> u64 {
 
 /// `null` is the same as nothing.
 fn two_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_else(two))
+    Ok(words::whole_or_null(deserializer)?.unwrap_or_else(two))
 }
 
 /// Which jobs are meant.
@@ -211,17 +214,14 @@ pub async fn rerun_route(
     };
     let mut response = response;
     if let Ok(value) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert("x-request-id", value);
+        response.headers_mut().insert(REQUEST_ID, value);
     }
     response
 }
 
 fn read(headers: &HeaderMap, bytes: &[u8]) -> Result<RerunRequest, Problem> {
     body::check_json(headers, bytes)?;
-    serde_json::from_slice(bytes).map_err(|error| {
-        let why = format!("the body is no request for a re-run: {error}");
-        Problem::new(StatusCode::BAD_REQUEST, "INVALID_INPUT", why)
-    })
+    body::read_object(bytes)
 }
 
 fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError>) -> Response {
@@ -245,13 +245,13 @@ fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError
 }
 
 /// The answer where it can't even be told who asks: no job is touched.
-pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
+pub(crate) fn hold_for_store(service: &Service, parts: &Parts, _: &Bytes) -> Response {
     let request_id = rerun::request_id_of(None, &parts.headers).ok().flatten();
     let request_id = request_id.unwrap_or_else(new_request_id);
-    let answer = rerun::held_unread(service, &request_id, "it can't be told who asks");
+    let answer = rerun::held_unread(service, &request_id, "it can't be told who asks", NO_STORE);
     let mut response = Json(GuardedAnswer::blocked(answer)).into_response();
     if let Ok(value) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert("x-request-id", value);
+        response.headers_mut().insert(REQUEST_ID, value);
     }
     response
 }
@@ -260,7 +260,7 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts) -> Response {
 fn held(service: &Service, request: &RerunRequest) -> GuardedAnswer {
     let request_id = request.request_id.clone().unwrap_or_else(new_request_id);
     let what = "what is known of it can't be read or written";
-    let mut answer = rerun::held_unread(service, &request_id, what);
+    let mut answer = rerun::held_unread(service, &request_id, what, NO_STORE);
     answer.target.pr_number = Some(request.pr_number);
     answer.target.run_id = request.run_id;
     GuardedAnswer::blocked(answer)
@@ -303,8 +303,8 @@ pub async fn rerun(
     let failed = looked_at(Some(client), &repository, failed_jobs, own).await;
     remember(service, &case.pull_request(), &failed).await?;
     let request_id = request.request_id.clone().unwrap_or_else(new_request_id);
-    let question = case.question(service, &failed, request_id, actor).await?;
-    let answer = rerun::answer(service, question).await;
+    let mut question = case.question(service, &failed, request_id, actor).await?;
+    let answer = rerun::answer(service, &mut question).await;
     let mut plan: Vec<(Job, JobOutcome)> =
         jobs.into_iter().map(|job| plan(job, request, &runs, &answer)).collect();
     if answer.decision == "CONTINUE" {

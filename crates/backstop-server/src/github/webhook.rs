@@ -163,8 +163,8 @@ async fn work(service: &Arc<Service>, told: &Told, id: &str) -> Result<Value, Ac
     let failed = look(service, told, &mut case, &settings).await?;
     remember(service, &case.pull_request(), &failed).await?;
     let request_id = format!("github-{id}");
-    let question = case.question(service, &failed, request_id, "github").await?;
-    let answer = rerun::answer(service, question).await;
+    let mut question = case.question(service, &failed, request_id, "github").await?;
+    let answer = rerun::answer(service, &mut question).await;
     let done = act(service, told, &case, &settings, &failed, &answer).await;
     if let Some(client) = github.client.as_ref().filter(|_| settings.comments()) {
         let sentence = match &done {

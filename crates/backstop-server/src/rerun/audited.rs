@@ -6,16 +6,16 @@ use std::sync::Arc;
 use backstop_core::facts::FailureFacts;
 use backstop_core::rerun::Answer;
 use backstop_core::time::Timestamp;
-use backstop_store::StoreError;
+use backstop_store::{FailureSignal, StoreError};
 
-use super::deciding::{self, Block, Evidence};
+use super::deciding::{self, Block, DeploymentEnv, Evidence};
 use super::lawbook::Lawbook;
 use super::question::{Question, SignalSource};
 use crate::service::Service;
 
 /// Answers a question. When this returns, the answer is in the audit; if it can't be recorded, or
 /// can't be found at all, it is HOLD.
-pub async fn answer(service: &Service, mut question: Question) -> Answer {
+pub async fn answer(service: &Service, question: &mut Question) -> Answer {
     without_secrets(service, &mut question.facts);
     let found = service.lawbooks.find(service, &question.repository).await;
     let lawbook = found.as_ref().ok().map(Arc::clone);
@@ -31,7 +31,7 @@ pub async fn answer(service: &Service, mut question: Question) -> Answer {
         }
     }
     if question.signals == SignalSource::Remembered {
-        match remembered_signals(service, &question).await {
+        match remembered_signals(service, question).await {
             Ok(signals) => question.facts.failure_signals = signals,
             Err(fault) => {
                 blocked.get_or_insert_with(|| {
@@ -40,21 +40,24 @@ pub async fn answer(service: &Service, mut question: Question) -> Answer {
             }
         }
     }
-    record(service, &question, lawbook.as_deref(), blocked).await
+    record(service, question, lawbook.as_deref(), blocked).await
 }
 
 /// The answer to a question that can't be looked at, since the store can't be used.
 pub(super) fn held(service: &Service, question: &Question, what: &str) -> Answer {
-    let cause = "the store can't be used";
-    let blocked = Some(told(Block::by_fault(what, &cause)));
+    let blocked = Some(told(Block::by_fault(what, &NO_STORE)));
     let at = to_the_microsecond(service.now());
     let evidence = Evidence { blocked, ..Evidence::new(question, at, None) };
     deciding::answer(None, &evidence, deciding::request(question, evidence.deployment_env))
 }
 
 /// The same where the question itself was not read.
-pub(crate) fn held_unread(service: &Service, request_id: &str, what: &str) -> Answer {
-    let cause = "the store can't be used";
+pub(crate) fn held_unread(
+    service: &Service,
+    request_id: &str,
+    what: &str,
+    cause: impl std::fmt::Display,
+) -> Answer {
     let block = told(Block::by_fault(what, &cause));
     deciding::unread(request_id, to_the_microsecond(service.now()), block)
 }
@@ -68,17 +71,19 @@ async fn record(
     let at = to_the_microsecond(service.now());
     let mut evidence = Evidence { blocked, ..Evidence::new(question, at, lawbook) };
     let engines = lawbook.map(|lawbook| &*lawbook.engines);
-    let request = deciding::request(question, evidence.deployment_env);
-    let answer = deciding::answer(engines, &evidence, request.clone());
+    let request = || deciding::request(question, DeploymentEnv::here());
+    let answer = deciding::answer(engines, &evidence, request());
     let mut row = deciding::row(question, &evidence, &answer);
     // Whoever asked gets it back as it was; what is kept has no secret in it.
-    row.request_id = service.redactor.text(&row.request_id).into_owned();
+    if let Cow::Owned(cleaned) = service.redactor.text(&row.request_id) {
+        row.request_id = cleaned;
+    }
     match service.audit.append(row).await {
         Ok(()) => answer,
         Err(fault) => {
             let block = told(Block::by_fault("the decision can't be recorded", &fault));
             evidence.blocked = Some(block);
-            deciding::answer(engines, &evidence, request)
+            deciding::answer(engines, &evidence, request())
         }
     }
 }
@@ -99,17 +104,19 @@ fn told(block: Block) -> Block {
     block
 }
 
-/// The hashes of the last failures of the job that failed last, the oldest first.
+/// The hashes of the last failures of the job that failed last, in the run if one is named, the
+/// oldest first. They are those of all runs of the pull request: every push begins another run, and
+/// the same failure in each of them is no change.
 async fn remembered_signals(
     service: &Service,
     question: &Question,
 ) -> Result<Vec<String>, StoreError> {
     let mut signals =
         service.store.signal_list(&question.pull_request(), None, MOST_SIGNALS).await?;
-    if let Some(run) = question.run_id {
-        signals.retain(|signal| signal.workflow_run_id == run);
-    }
-    let Some(job) = signals.last().map(|last| last.job.clone()) else { return Ok(Vec::new()) };
+    let is_meant =
+        |signal: &&FailureSignal| question.run_id.is_none_or(|run| signal.workflow_run_id == run);
+    let last = signals.iter().rfind(is_meant);
+    let Some(job) = last.map(|last| last.job.clone()) else { return Ok(Vec::new()) };
     signals.retain(|signal| signal.job == job);
     Ok(signals.into_iter().map(|signal| signal.hash).collect())
 }
@@ -119,5 +126,7 @@ fn to_the_microsecond(at: Timestamp) -> Timestamp {
     Timestamp::from_nanos(at.as_nanos() - at.as_nanos().rem_euclid(1_000))
 }
 
+/// Why most of what can't be had can't be had.
+pub(crate) const NO_STORE: &str = "the store can't be used";
 /// Of all jobs of a pull request together.
 const MOST_SIGNALS: u32 = 256;

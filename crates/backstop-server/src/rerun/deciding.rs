@@ -1,5 +1,7 @@
 //! Makes an answer from facts, a lawbook and a time, now or again.
 
+use std::sync::LazyLock;
+
 use backstop_core::facts::FailureFacts;
 use backstop_core::policy::Policy;
 use backstop_core::rerun::{
@@ -46,11 +48,14 @@ pub(super) enum DeploymentEnv {
 }
 
 impl DeploymentEnv {
+    /// It is where it was when it started.
     pub(super) fn here() -> Self {
-        match std::env::var("DEPLOY_ENV").as_deref() {
-            Ok("prod" | "production") => Self::Prod,
-            _ => Self::Staging,
-        }
+        static HERE: LazyLock<DeploymentEnv> =
+            LazyLock::new(|| match std::env::var("DEPLOY_ENV").as_deref() {
+                Ok("prod" | "production") => DeploymentEnv::Prod,
+                _ => DeploymentEnv::Staging,
+            });
+        *HERE
     }
 
     const fn as_str(self) -> &'static str {
@@ -92,7 +97,7 @@ pub(super) fn answer(
 ) -> Answer {
     let answer = match engines {
         Some(engines) => engines.with(evidence.facts.clone().into(), |engine| {
-            let decision = engine.poll_decision(engine.moment(evidence.evaluated_at));
+            let decision = engine.poll_winner(engine.moment(evidence.evaluated_at));
             Answer::new(engine, &decision, request)
         }),
         None => undecided(evidence, request),

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use backstop_core::condition::Condition;
 use backstop_core::engine::Engine;
 use backstop_core::policy::{Policy, Preset};
+use backstop_core::rerun::speaks_of_reruns;
 use backstop_runner::unsupervised::PinnedPolicy;
 use backstop_store::{HaltOrder, PolicyScope, StoreError};
 
 use super::question::Repository;
+use crate::belief::BELIEVED;
 use crate::engines::EnginePool;
 use crate::in_force::{PolicyFault, StoredPolicy};
 use crate::service::Service;
@@ -56,22 +57,6 @@ fn preset() -> &'static Arc<EnginePool> {
     PRESET.get_or_init(|| Arc::new(ready(&Policy::preset(Preset::Rerun))))
 }
 
-fn speaks_of_reruns(policy: &Policy) -> bool {
-    fn reads_them(when: &Condition) -> bool {
-        match when {
-            Condition::FailureClass(_)
-            | Condition::JobAttempts(_)
-            | Condition::TotalAttempts(_)
-            | Condition::NoSignalChange(_)
-            | Condition::Cooldown(_)
-            | Condition::Unresolved(_)
-            | Condition::Expr(_) => true,
-            other => other.parts().iter().any(reads_them),
-        }
-    }
-    policy.rules.iter().any(|rule| reads_them(&rule.when))
-}
-
 /// Remembers for a moment what is in force, so that not every question asks the store for it.
 #[derive(Debug, Default)]
 pub struct Lawbooks {
@@ -98,7 +83,7 @@ impl Lawbooks {
     ) -> Result<Arc<Lawbook>, PolicyFault> {
         let key = repository.to_string().to_lowercase();
         if let Some((since, lawbook)) = locked(&self.known).get(&key)
-            && since.elapsed() < MOMENT
+            && since.elapsed() < BELIEVED
         {
             return Ok(Arc::clone(lawbook));
         }
@@ -169,7 +154,7 @@ impl Lawbooks {
         service: &Service,
         repository: &Repository,
     ) -> Result<Option<HaltOrder>, StoreError> {
-        let known = locked(&self.orders).clone().filter(|(since, _)| since.elapsed() < MOMENT);
+        let known = locked(&self.orders).clone().filter(|(since, _)| since.elapsed() < BELIEVED);
         let orders = match known {
             Some((_, orders)) => orders,
             None => {
@@ -200,6 +185,4 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long what is in force may have changed unnoticed.
-const MOMENT: Duration = Duration::from_secs(1);
 const MOST_KNOWN: usize = 4_096;

@@ -1,17 +1,20 @@
 //! The parameters of a stop decision, each read strictly: what was misunderstood would be a limit
 //! that does not hold.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, StatusCode};
 use backstop_core::facts::FailureFacts;
 use backstop_core::time::Timestamp;
 
 use super::question::{Question, Repository, SignalSource};
+use crate::headers::REQUEST_ID;
 use crate::problem::Problem;
 
 /// Reads the question that a path and a query ask.
 pub(super) fn question(
     pr_number: &str,
-    query: &[(String, String)],
+    query: &[(Cow<'_, str>, Cow<'_, str>)],
     request_id: String,
     actor: String,
 ) -> Result<Question, Box<Problem>> {
@@ -54,7 +57,7 @@ pub(crate) fn request_id_of(
             identifier("requestId", text).map(Some).map_err(|why| invalid("requestId", why))
         }
         None => {
-            let header = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+            let header = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
             Ok(header.and_then(|text| identifier("x-request-id", text.trim()).ok()))
         }
     }
@@ -91,7 +94,7 @@ const REQUIRED: usize = 4;
 struct Parameters<'a>([Option<&'a str>; NAMES.len()]);
 
 impl<'a> Parameters<'a> {
-    fn new(query: &'a [(String, String)]) -> Result<Self, Box<Problem>> {
+    fn new(query: &'a [(Cow<'_, str>, Cow<'_, str>)]) -> Result<Self, Box<Problem>> {
         let mut values = [None; NAMES.len()];
         for (name, value) in query {
             let Some(place) = NAMES.iter().position(|known| known == name) else {
@@ -102,7 +105,7 @@ impl<'a> Parameters<'a> {
                     format!("there is no parameter `{name}`; there are {known}"),
                 ));
             };
-            if values[place].replace(value.as_str()).is_some() {
+            if values[place].replace(value.as_ref()).is_some() {
                 let why = format!("{name} is given more than once; give it once");
                 return Err(invalid(name, why));
             }
@@ -161,15 +164,15 @@ fn positive(name: &str, given: &str) -> Result<u64, String> {
 
 /// A whole number that every JSON reader can hold.
 fn number(name: &str, given: &str, least: u64) -> Result<u64, String> {
-    let shown: String = given.chars().take(LONGEST_SHOWN).collect();
+    let shown = || given.chars().take(LONGEST_SHOWN).collect::<String>();
     let is_whole = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
     if !is_whole {
-        return Err(format!("{name} `{shown}` must be a whole number of at least {least}"));
+        return Err(format!("{name} `{}` must be a whole number of at least {least}", shown()));
     }
     match given.parse() {
         Ok(number) if number < least => Err(format!("{name} must be at least {least}")),
         Ok(number) if number <= LARGEST => Ok(number),
-        _ => Err(format!("{name} `{shown}` is larger than {LARGEST}")),
+        _ => Err(format!("{name} `{}` is larger than {LARGEST}", shown())),
     }
 }
 

@@ -33,7 +33,7 @@ impl Question {
 pub enum SignalSource {
     /// They came with the question; none is an answer too.
     Given,
-    /// Of the job that failed last in this pull request, and in this run if one is named.
+    /// Of the job that failed last in this pull request, in this run if one is named; in all runs.
     Remembered,
 }
 

@@ -29,7 +29,7 @@ fn stop_decision() -> Route {
     )
     .says("Whether failed jobs of a pull request may be run again.")
     .path_name("prNumber", "The pull request.", number())
-    .required_query("owner", "Who owns the repository.", name(39))
+    .required_query("owner", "Who owns the repository.", name(100))
     .required_query("repo", "The repository.", name(100))
     .required_query("currentJobAttempts", "How often the job was run again.", count())
     .required_query("totalPrAttempts", "How often jobs of the pull request were.", count())
@@ -49,6 +49,7 @@ fn stop_decision() -> Route {
         "The decision, which is on record. Where it can't be made or recorded it is HOLD.",
     )
     .when_store_fails(rerun::hold_for_store)
+    .bounds_itself()
 }
 
 fn guarded_rerun() -> Route {
@@ -97,7 +98,7 @@ fn difference() -> Route {
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Rerun {
-    #[schemars(length(min = 1, max = 39), regex(pattern = NAME))]
+    #[schemars(length(min = 1, max = 100), regex(pattern = NAME))]
     owner: String,
     #[schemars(length(min = 1, max = 100), regex(pattern = NAME))]
     repo: String,

@@ -81,6 +81,65 @@ fn connections_that_are_cut_lose_nothing() {
     load.end_and_check(&server, &server.store);
 }
 
+/// Whoever waits for a decision has it in time, also from a database that is reached and does nothing.
+#[test]
+fn a_database_that_does_not_answer_holds_everybody_in_time() {
+    let Some(postgres) = postgres::shared() else { return };
+    let database = postgres.database();
+    let server = serve(&database);
+    let run = server.post("/v1/runs", "{}").json();
+    let events = format!("/v1/runs/{}/events", run["run_id"].as_str().unwrap());
+    for more in [", tokens", ""] {
+        let lock = format!(
+            "BEGIN; LOCK TABLE stop_decision_audit, policy_activations, runs{more} \
+             IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3600)"
+        );
+        let lock = lock.as_str();
+        let is_locked = "SELECT count(*) FROM pg_locks JOIN pg_database ON datname = \
+             current_database() AND database = pg_database.oid \
+             WHERE mode = 'AccessExclusiveLock' AND granted";
+        let (held, decided, reported, took) = std::thread::scope(|scope| {
+            let locking = scope.spawn(|| database.query(lock));
+            while database.query(is_locked).unwrap().trim() == "0" {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let begun = Instant::now();
+            let held = server.get(QUESTION);
+            let decided = server.post("/v1/decide", "{}");
+            let reported = server.post(&events, r#"{"type":"progress","kind":"other"}"#);
+            let took = begun.elapsed();
+            database.cut_connections();
+            locking.join().unwrap().unwrap_err();
+            (held.json(), decided.json(), reported.json(), took)
+        });
+        assert_eq!(held["decision"], "HOLD", "{held}");
+        assert_eq!(decided["verdict"], "hold", "{decided}");
+        assert_eq!((&reported["verdict"], &reported["stored"]), (&"hold".into(), &false.into()));
+        // Clients wait for five seconds, each.
+        assert!(took < 3 * Duration::from_secs(5), "{took:?}");
+        becomes_ready(&server, 200);
+    }
+}
+
+#[test]
+fn what_one_service_has_changed_counts_for_the_others() {
+    let Some(postgres) = postgres::shared() else { return };
+    let database = postgres.database();
+    let (one, other) = (serve(&database), serve(&database));
+    for _ in 0..2 {
+        assert_eq!(other.get(QUESTION).json()["decision"], "CONTINUE");
+        assert_eq!(one.post("/v1/halt", "").status, 201);
+        assert_eq!(other.get(QUESTION).json()["decision"], "HOLD");
+        assert_eq!(one.post("/v1/release", "").status, 200);
+    }
+    assert_eq!(other.get(QUESTION).json()["decision"], "CONTINUE");
+    assert_eq!(one.post("/v1/tokens", r#"{"name":"ann","scopes":["admin"]}"#).status, 201);
+    assert_eq!(other.get(QUESTION).status, 401);
+}
+
+const QUESTION: &str = "/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop\
+    &currentJobAttempts=0&totalPrAttempts=0";
+
 #[test]
 fn two_services_on_one_database_count_the_same() {
     let Some(postgres) = postgres::shared() else { return };

@@ -1,5 +1,6 @@
 //! Who may ask for what, from where.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::{Answer, Server};
@@ -8,6 +9,7 @@ use backstop_server::route::{Needs, Route};
 use backstop_server::router::routes;
 use backstop_server::{ServeError, ServeOptions, serve};
 use backstop_store::access::Scope;
+use backstop_store::testing::{FailingStore, FailureKind};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -89,6 +91,43 @@ fn a_token_that_is_revoked_elsewhere_is_refused_soon() {
         assert!(begun.elapsed() < Duration::from_secs(30), "it is still taken");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Figures are wanted most when something is wrong.
+#[test]
+fn who_was_known_last_may_see_the_figures_while_the_store_is_away() {
+    let start = || {
+        let mut failing = None;
+        let wrap = |store| {
+            let store = failing.insert(Arc::new(FailingStore::new(store, None)));
+            Arc::clone(store) as Arc<_>
+        };
+        (Server::with(|_| {}, wrap), failing.unwrap())
+    };
+    let away = |server: &Server, store: &FailingStore, headers: &[(&str, &str)]| {
+        store.fail_from_now_on(FailureKind::Read);
+        let begun = Instant::now();
+        while server.ask("GET", "/v1/reasons", headers, "").status != 503 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it is believed for ever");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let (server, store) = start();
+    assert_eq!(server.get("/metrics").status, 200);
+    away(&server, &store, &[]);
+    let figures = server.get("/metrics");
+    assert_eq!(figures.status, 200, "{figures:?}");
+    assert!(figures.body.contains("backstop_store_errors_total"), "{figures:?}");
+
+    let (server, store) = start();
+    let bearer = format!("Bearer {}", server.token(&[Scope::Read]));
+    let known = [("authorization", bearer.as_str())];
+    assert_eq!(server.ask("GET", "/v1/reasons", &known, "").status, 200);
+    away(&server, &store, &known);
+    assert_eq!(server.ask("GET", "/metrics", &known, "").status, 200);
+    assert_eq!(server.ask("GET", "/metrics", &[("authorization", "Bearer bks_0")], "").status, 503);
+    // There are tokens, which needs no store to be known.
+    assert_eq!(server.get("/metrics").status, 401);
 }
 
 #[test]
@@ -184,7 +223,7 @@ fn other_machines_are_let_in_only_with_a_token_and_tls() {
     let server = Server::start();
     let begin = |insecure: bool| {
         let options = ServeOptions { insecure, ..ServeOptions::new("0.0.0.0:0".parse().unwrap()) };
-        let store = std::sync::Arc::clone(&server.store);
+        let store = Arc::clone(&server.store);
         server.wait(serve(options, store, server.home.clone()))
     };
     assert!(matches!(begin(false), Err(ServeError::NoTls { .. })));

@@ -9,7 +9,7 @@ use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
 use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::{Policy, Preset};
-use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use backstop_store::testing::{FailingStore, FailureKind};
 use rstest::rstest;
 use serde_json::json;
 
@@ -47,6 +47,33 @@ fn without_a_policy_the_default_preset_decides() {
     let expected = checked(Policy::preset(Preset::Default), r#"{"iterations":100}"#);
     assert_eq!(answer.body, expected);
     assert_eq!(answer.json()["reason"], "max_iterations");
+}
+
+/// What the answer calls the limits of a policy that speaks of re-runs.
+#[test]
+fn without_a_policy_for_them_the_preset_decides_about_reruns() {
+    let server = Server::start();
+    let facts = r#""facts":{"job_attempts":2},"form":"rerun""#;
+    let ask = |more: &str| server.post("/v1/decide", &format!("{{{more}{facts}}}")).json();
+    let by_preset = |answer: serde_json::Value| {
+        assert_eq!(answer["decision"], "HOLD", "{answer}");
+        assert_eq!(answer["reasonCode"], "MAX_ATTEMPTS", "{answer}");
+        assert_eq!(answer["evidence"]["thresholds"]["maxRerunsPerJob"], 2, "{answer}");
+        assert_eq!(answer["lawbookHash"], Policy::preset(Preset::Rerun).hash());
+    };
+    by_preset(ask(""));
+    // One that is in force for something else leaves them to it; one that is named does not.
+    let stored = server.post("/v1/policies", r#"{"limits":{"iterations":5}}"#).json();
+    let named = json!({ "policy_hash": stored["hash"] }).to_string();
+    let content = [("content-type", "application/json")];
+    let put = server.ask("PUT", "/v1/policies/active/global", &content, &named);
+    assert_eq!(put.status, 200, "{put:?}");
+    by_preset(ask(""));
+    let answer = ask(&format!(r#""policy_hash":{},"#, stored["hash"]));
+    assert_eq!(
+        (&answer["decision"], &answer["lawbookHash"]),
+        (&json!("CONTINUE"), &stored["hash"])
+    );
 }
 
 #[test]
@@ -120,8 +147,11 @@ fn deep_json_is_refused() {
 #[test]
 fn a_store_that_fails_holds_and_never_continues() {
     for kind in FailureKind::ALL {
-        let failure = Failure { call: 1, kind, lasting: true };
-        let failing = |store| Arc::new(FailingStore::new(store, Some(failure))) as Arc<_>;
+        let failing = |store| {
+            let store = FailingStore::new(store, None);
+            store.fail_from_now_on(kind);
+            Arc::new(store) as Arc<_>
+        };
         let server = Server::with(|_| {}, failing);
         for body in [r#"{"facts":{}}"#, r#"{"policy_hash":"sha256:00"}"#, "{}"] {
             let answer = server.post("/v1/decide", body);
@@ -130,6 +160,13 @@ fn a_store_that_fails_holds_and_never_continues() {
             assert_eq!(decision["verdict"], "hold");
             assert_eq!(decision["reason"], "policy_block");
         }
+        // Whoever asks in another form is held in that form.
+        let answer = server.post("/v1/decide", r#"{"facts":{},"form":"rerun","pr_number":7}"#);
+        assert_eq!(answer.header("backstop-verdict"), Some("hold"), "{answer:?}");
+        let held = answer.json();
+        let told = (&held["decision"], &held["reasonCode"], &held["recommendedNextStep"]);
+        assert_eq!(told, (&json!("HOLD"), &json!("LAWBOOK_BLOCK"), &json!("MANUAL_REVIEW")));
+        assert_eq!(held["target"]["prNumber"], 7);
         assert_eq!(server.get("/readyz").status, 503);
         assert_eq!(server.get("/healthz").status, 200);
     }

@@ -9,8 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::{Server, connect, read_head, request};
+use backstop_core::document::Syntax;
 use backstop_core::event::Event;
+use backstop_core::id::RunId;
+use backstop_core::policy::Policy;
+use backstop_runner::launch::Launch;
+use backstop_runner::unsupervised::{self, PinnedPolicy};
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use backstop_store::{Batch, Writer};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
@@ -244,14 +250,138 @@ fn a_store_that_fails_is_a_hold_and_never_goes_on() {
         assert_eq!(answer.status, 200, "{call}: {answer:?}");
         let decision = answer.json();
         let events = journal(&inner, &run).len();
-        if decision["verdict"] == "continue" {
-            assert_eq!(events, 2, "{call}: {decision}");
-        } else {
-            assert_eq!(decision["reason"], "policy_block", "{call}: {decision}");
+        match decision.get("stored") {
+            None => assert_eq!((&decision["verdict"], events), (&json!("continue"), 2), "{call}"),
+            Some(stored) => {
+                assert_eq!(decision["reason"], "policy_block", "{call}: {decision}");
+                assert!(stored.is_null() || events == 1, "{call}: {decision}, and it is stored");
+            }
         }
         let status = server.post(&format!("/v1/runs/{run}/stop"), "").status;
         assert!([200, 409, 503].contains(&status), "{call}: {status}");
     }
+}
+
+/// What was stored is answered with the decision, whatever becomes of what follows from it.
+#[test]
+fn a_report_that_is_stored_is_never_said_not_to_be() {
+    const ONE_FAIL: &str =
+        r#"{"rule":[{"when":{"type":"consecutive_fails","count":1},"then":"stop"}]}"#;
+    for call in 1..24 {
+        let failure = Failure { call, kind: FailureKind::Read, lasting: true };
+        let inner = Server::start();
+        let run = begin(&inner, ONE_FAIL);
+        let store = Arc::clone(&inner.store);
+        let failing = move |_| Arc::new(FailingStore::new(store, Some(failure))) as Arc<_>;
+        let server = Server::with(|_| {}, failing);
+        let answer = server.post(&format!("/v1/runs/{run}/events"), &failed("a").to_string());
+        let decision = answer.json();
+        let is_stored = journal(&inner, &run).len() > 1;
+        match decision.get("stored") {
+            None => assert!(is_stored && decision["verdict"] == "stop", "{call}: {answer:?}"),
+            Some(stored) => assert!(stored.is_null() || !is_stored, "{call}: {answer:?}"),
+        }
+    }
+}
+
+/// Begins a run by a policy that no client may give.
+fn begin_here(server: &Server, policy: &str) -> RunId {
+    let policy = Policy::load(policy.as_bytes(), Syntax::Toml).unwrap().policy;
+    let (name, put_by) = ("here".to_owned(), "a test".to_owned());
+    let pinned = PinnedPolicy { policy, text: None, name, put_by };
+    let launch = Launch { cwd: server.home.root().to_owned(), ..Launch::default() };
+    server.wait(unsupervised::begin(&*server.store, &server.home, &pinned, &launch)).unwrap()
+}
+
+#[test]
+fn who_reports_does_not_wait_until_others_are_told() {
+    let mut server = Server::start();
+    let run = begin_here(
+        &server,
+        "[notify]\ncommand = \"until test -e told-to; do sleep 0.02; done; touch told\"\n\
+         [[rule]]\nwhen = { type = \"consecutive_fails\", count = 1 }\nthen = \"stop\"\n",
+    );
+    let answer = server.post(&format!("/v1/runs/{run}/events"), &failed("a").to_string());
+    assert_eq!(answer.json()["verdict"], "stop", "{answer:?}");
+    assert_eq!(answer.header("backstop-run-halted"), Some("stopped"), "{answer:?}");
+    // It is finished before the service ends.
+    std::fs::write(server.home.root().join("told-to"), "").unwrap();
+    server.shutdown();
+    assert!(server.home.root().join("told").exists());
+    assert!(server.home.run(run).report_markdown().exists());
+}
+
+#[test]
+fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
+    let most = 3;
+    let server = Server::with(
+        |options| {
+            options.limits.requests = most;
+            options.limits.decision_time = Duration::from_millis(100);
+        },
+        |store| store,
+    );
+    let run = begin(&server, r#"{"limits":{"iterations":50}}"#);
+    let path = format!("/v1/runs/{run}/events");
+    // Nothing is written until this is.
+    let (go_on, waiting) = std::sync::mpsc::channel::<()>();
+    let (id, store) = (run.parse().unwrap(), Arc::clone(&server.store));
+    let stuck = server.runtime.spawn(async move {
+        let decide = move |_| {
+            waiting.recv().ok();
+            Batch::new(id, Writer::Unsupervised)
+        };
+        store.append_unsupervised(id, Box::new(decide)).await
+    });
+    let send = |number: usize| {
+        let key = format!("k{number}");
+        let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
+        server.ask("POST", &path, &headers, &failed(&key).to_string())
+    };
+    for number in 0..most {
+        let held = send(number).json();
+        assert_eq!(held["verdict"], "hold", "{held}");
+        assert_eq!(held.get("stored"), Some(&Json::Null), "nobody can know: {held}");
+    }
+    let refused = send(most);
+    assert_eq!((refused.status, refused.code().as_str()), (503, "BUSY"), "{refused:?}");
+    go_on.send(()).unwrap();
+    server.wait(stuck).unwrap().unwrap();
+    // All of them are taken in, and asking again adds nothing.
+    let begun = Instant::now();
+    for number in 0..most {
+        while send(number).json()["verdict"] != "continue" {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it is never taken in");
+        }
+    }
+    assert_eq!(journal(&server, &run).len(), 1 + most);
+}
+
+/// A supervisor may take longer to find a report than a store to take one in.
+#[test]
+fn a_supervisor_has_more_time_than_the_store() {
+    let time = Duration::from_millis(100);
+    let server = Server::with(|options| options.limits.decision_time = time, |store| store);
+    let run = begin(&server, TWO_FAILS);
+    let holder = backstop_store::testing::sample::holder(1);
+    let hour = Duration::from_secs(3600);
+    let leased = server.store.lease_acquire(run.parse().unwrap(), &holder, hour, None);
+    let lease = server.wait(leased).unwrap();
+    let store = Arc::clone(&server.store);
+    server.runtime.spawn(async move {
+        let messages = loop {
+            let messages = store.inbox_list(&lease).await.unwrap();
+            if !messages.is_empty() {
+                break messages;
+            }
+            tokio::time::sleep(time / 10).await;
+        };
+        tokio::time::sleep(3 * time).await;
+        let answer = json!({ "verdict": "continue", "message": "", "seq": 2 }).to_string();
+        store.inbox_answer(messages[0].number, &answer).await.unwrap();
+    });
+    let answer = server.post(&format!("/v1/runs/{run}/events"), &failed("a").to_string());
+    assert_eq!(answer.json()["verdict"], "continue", "{answer:?}");
 }
 
 #[test]
@@ -284,6 +414,10 @@ fn a_supervised_run_is_reached_by_its_inbox() {
     assert_eq!(first.json()["seq"], 2, "{first:?}");
     let again = server.ask("POST", &path, &headers, &body);
     assert_eq!(again.body, first.body);
+    // Nothing of another report under the same key is left there.
+    let other = json!([failed("a"), failed("b"), failed("c")]).to_string();
+    let other = server.ask("POST", &path, &headers, &other);
+    assert_eq!((other.status, other.code().as_str()), (422, "KEY_USED"));
     let stopped = server.post(&format!("/v1/runs/{run}/stop"), r#"{"now":true,"by":"ann"}"#);
     assert_eq!(stopped.json()["supervised"], true, "{stopped:?}");
     let seen = server.wait(supervisor).unwrap();

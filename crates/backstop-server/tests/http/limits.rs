@@ -27,6 +27,24 @@ fn a_body_that_is_too_large_is_refused_whether_it_says_so_or_not() {
     assert_eq!(server.post("/v1/decide", "{}").status, 200);
 }
 
+/// Most clients send all of a body before they read the answer.
+#[test]
+fn who_is_refused_before_the_body_is_read_still_gets_the_answer() {
+    let server = Server::start();
+    let large = " ".repeat(8 << 20);
+    for _ in 0..3 {
+        assert_eq!(server.post("/v1/decide", &large).status, 413);
+    }
+    assert_eq!(
+        server.ask("POST", "/v1/decide", &[JSON, ("host", "evil.example")], &large).status,
+        421
+    );
+    assert_eq!(server.post("/nowhere", &large).status, 404);
+    let token = server.post("/v1/tokens", r#"{"name":"ann","scopes":["admin"]}"#);
+    assert_eq!(token.status, 201);
+    assert_eq!(server.post("/v1/decide", &large).status, 401);
+}
+
 #[test]
 fn a_delivery_may_be_as_large_as_github_sends_them() {
     let server = Server::with(

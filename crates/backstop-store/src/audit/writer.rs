@@ -14,15 +14,19 @@ pub struct AuditWriter {
     rows: mpsc::Sender<(NewAuditRow, Answer)>,
 }
 
-type Answer = oneshot::Sender<Result<(), Arc<StoreError>>>;
+/// The row comes back with what became of it: memory is cheaper to free where it was taken than on
+/// the writer's thread.
+type Answer = oneshot::Sender<(Result<(), Arc<StoreError>>, NewAuditRow)>;
 
 impl AuditWriter {
     /// Starts the writer beside the tasks of the current runtime: on a thread of its own, since
     /// everybody waits for it, and a task would stand in line behind those who wait.
     pub fn start(store: Arc<dyn Store>) -> Self {
         let (rows, waiting) = mpsc::channel(WAITING);
+        let (settled, settling) = mpsc::unbounded_channel();
         let runtime = Handle::current();
-        tokio::task::spawn_blocking(move || runtime.block_on(write(store, waiting)));
+        tokio::task::spawn_blocking(move || runtime.block_on(write(store, waiting, settled)));
+        tokio::spawn(tell(settling));
         Self { rows }
     }
 
@@ -35,18 +39,40 @@ impl AuditWriter {
         let ended = || Arc::new(StoreError::Write("the audit's writer has ended".to_owned()));
         let (sender, written) = oneshot::channel();
         self.rows.send((row, sender)).await.map_err(|_| ended())?;
-        written.await.unwrap_or_else(|_| Err(ended()))
+        written.await.map_or_else(|_| Err(ended()), |(result, _row)| result)
     }
 }
 
-async fn write(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<(NewAuditRow, Answer)>) {
+/// What became of rows that were written together.
+struct Settled {
+    result: Result<(), Arc<StoreError>>,
+    rows: Vec<NewAuditRow>,
+    answers: Vec<Answer>,
+}
+
+async fn write(
+    store: Arc<dyn Store>,
+    mut waiting: mpsc::Receiver<(NewAuditRow, Answer)>,
+    settled: mpsc::UnboundedSender<Settled>,
+) {
     let mut gathered = Vec::with_capacity(TOGETHER);
     while waiting.recv_many(&mut gathered, TOGETHER).await > 0 {
         let (rows, answers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
         let result = store.audit_append(&rows).await.map(drop).map_err(Arc::new);
-        for answer in answers {
+        if settled.send(Settled { result, rows, answers }).is_err() {
+            // Nobody can be told any more: the runtime ends.
+            return;
+        }
+    }
+}
+
+/// Tells all who waited, on a thread of the runtime: the writer wakes one task for all of them, and need
+/// not wake another thread for each. There is never more to tell than was waiting.
+async fn tell(mut settling: mpsc::UnboundedReceiver<Settled>) {
+    while let Some(Settled { result, rows, answers }) = settling.recv().await {
+        for (answer, row) in answers.into_iter().zip(rows) {
             // Who asked may have gone away; the row stays.
-            answer.send(result.clone()).ok();
+            answer.send((result.clone(), row)).ok();
         }
     }
 }

@@ -27,6 +27,10 @@ pub enum Again {
     Never,
 }
 
+/// Whether a write may have been done before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MayBeDone(pub bool);
+
 impl Client {
     /// Connects when something is asked.
     pub fn new(options: PgConnectOptions) -> Self {
@@ -86,6 +90,20 @@ impl Client {
         sql: Result<String, Fault>,
     ) -> Result<Vec<PgRow>, Fault> {
         self.write_and(again, sql, "").await
+    }
+
+    /// The same for a write that must not be done twice: it is told whether it may have been done
+    /// before, since the connection broke before the answer came, and finds that out by itself then.
+    pub async fn write_surely(
+        &self,
+        sql: impl Fn(MayBeDone) -> Result<String, Fault>,
+    ) -> Result<Vec<PgRow>, Fault> {
+        match self.write(Again::Never, sql(MayBeDone(false))).await {
+            Err(fault) if fault.is_unknown() => {
+                self.write(Again::Harmless, sql(MayBeDone(true))).await
+            }
+            result => result,
+        }
     }
 
     /// The same with a statement that follows when all is on disk.

@@ -75,6 +75,11 @@ impl Fault {
         self.has_code(REPEATED)
     }
 
+    /// Something is there already under this key.
+    pub fn is_of_unique_key(&self) -> bool {
+        self.has_code(UNIQUE)
+    }
+
     /// An event that does not follow the last one.
     pub fn is_of_order(&self) -> bool {
         self.has_code(OUT_OF_ORDER)
@@ -192,6 +197,7 @@ const NO_RUN: &str = "BK004";
 
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 const FOREIGN_KEY: &str = "23503";
+const UNIQUE: &str = "23505";
 const UNDEFINED_TABLE: &str = "42P01";
 const DISK_FULL: &str = "53100";
 const DAMAGE: [&str; 2] = ["XX001", "XX002"];

@@ -1,6 +1,6 @@
 //! Policies, and where they are in force.
 
-use super::client::{Again, Client};
+use super::client::{Again, Client, MayBeDone};
 use super::fault::Fault;
 use super::sql::{Value, sql};
 use crate::StoreError;
@@ -44,18 +44,7 @@ pub async fn list(
 }
 
 pub async fn activate(client: &Client, activation: &Activation) -> Result<(), StoreError> {
-    let scope = activation.scope.to_string();
-    let values = [
-        (&scope).into(),
-        activation.policy_hash.as_ref().into(),
-        (&activation.by).into(),
-        activation.at.as_nanos().into(),
-    ];
-    let insert = sql(
-        "INSERT INTO policy_activations (scope, policy_hash, by, at) VALUES ($1, $2, $3, $4)",
-        &values,
-    );
-    match client.write(Again::Never, insert).await {
+    match client.write_surely(|again| insertion(activation, again)).await {
         Ok(_) => Ok(()),
         Err(fault) if fault.is_missing_reference() => Err(StoreError::Write(format!(
             "the policy {} is not in the store",
@@ -63,6 +52,25 @@ pub async fn activate(client: &Client, activation: &Activation) -> Result<(), St
         ))),
         Err(fault) => Err(fault.of_write()),
     }
+}
+
+/// Puts a policy in force. If that may be done already, the row itself tells by who did it and when;
+/// somebody else may have put another one in force since, which stays so.
+fn insertion(activation: &Activation, MayBeDone(again): MayBeDone) -> Result<String, Fault> {
+    let scope = activation.scope.to_string();
+    let values = [
+        (&scope).into(),
+        activation.policy_hash.as_ref().into(),
+        (&activation.by).into(),
+        activation.at.as_nanos().into(),
+        again.into(),
+    ];
+    sql(
+        "INSERT INTO policy_activations (scope, policy_hash, by, at) SELECT $1, $2, $3, $4 \
+         WHERE NOT ($5 AND EXISTS (SELECT 1 FROM policy_activations \
+             WHERE scope = $1 AND policy_hash IS NOT DISTINCT FROM $2 AND by = $3 AND at = $4))",
+        &values,
+    )
 }
 
 pub async fn active(
@@ -93,4 +101,37 @@ pub async fn history(
         &[scope.as_ref().into(), limit.into()],
     );
     client.all(select).await
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use backstop_core::time::Timestamp;
+
+    use super::*;
+    use crate::testing::{postgres, sample};
+    use crate::{PostgresStore, ServerUrl, Store as _};
+
+    #[tokio::test]
+    async fn a_repeated_activation_leaves_what_somebody_else_has_activated_since() {
+        let Some(server) = postgres::shared() else { return };
+        let database = server.database();
+        let url = ServerUrl::parse(&database.url()).unwrap();
+        let store = PostgresStore::open(&url).await.unwrap();
+        store.policy_put(&sample::policy()).await.unwrap();
+        let activation = |policy_hash, by: &str, at| Activation {
+            scope: PolicyScope::Global,
+            policy_hash,
+            by: by.to_owned(),
+            at: Timestamp::from_nanos(at),
+        };
+        let first = activation(Some(sample::policy().hash), "ann", 1);
+        let second = activation(None, "bob", 2);
+        for made in [&first, &second] {
+            store.policy_activate(made).await.unwrap();
+        }
+        let again = insertion(&first, MayBeDone(true));
+        store.client.write(Again::Harmless, again).await.unwrap();
+        let active = store.policy_active(&[PolicyScope::Global]).await.unwrap();
+        assert_eq!(active, [second]);
+    }
 }

@@ -13,7 +13,7 @@ use super::sql::{Value, sql};
 use crate::StoreError;
 use crate::encode::{json, number};
 use crate::lease::{Holder, Lease, LeaseRecord};
-use crate::record::{Run, RunFilter};
+use crate::record::{InboxMessage, Run, RunFilter, keys_of_messages};
 use crate::row::{Cells as _, FromRow as _};
 use crate::unique;
 
@@ -133,26 +133,35 @@ pub async fn release(client: &Client, lease: &Lease) -> Result<(), StoreError> {
     client.write(Again::Harmless, update).await.map(drop).map_err(Fault::of_write)
 }
 
+/// Leaves messages, all or none; under a key that was used before, none.
 pub async fn post(
     client: &Client,
     run: RunId,
     key: Option<&str>,
-    body: &str,
-) -> Result<i64, StoreError> {
-    // Without a key of the sender's it has one of its own, so that it can be sent again if the answer
-    // is lost. With a blank, which no sender's has.
+    bodies: &[String],
+) -> Result<Vec<InboxMessage>, StoreError> {
+    // Without a key of the sender's they have one of their own, so that they can be sent again if
+    // the answer is lost. With a blank, which no sender's has.
     let key = key.map_or_else(|| format!("own {}", unique::name()), str::to_owned);
+    let keys = keys_of_messages(&key, bodies.len());
     let insert = sql(
-        // An update that changes nothing, so that the first one's number is answered.
-        "INSERT INTO inbox (run, key, body) VALUES ($1, $2, $3) \
-         ON CONFLICT (run, key) WHERE key IS NOT NULL DO UPDATE SET key = excluded.key \
-         RETURNING number",
-        &[run.as_str().into(), (&key).into(), body.into()],
+        "INSERT INTO inbox (run, key, body) SELECT $1, key, body \
+         FROM unnest($2, $3) WITH ORDINALITY AS given (key, body, place) ORDER BY place \
+         RETURNING number, body",
+        &[run.as_str().into(), texts(&keys), texts(bodies)],
     );
-    let written = client.write_and(Again::Harmless, insert, &announcement(run)).await;
-    let rows = written.map_err(|fault| fault.of_write_for(run))?;
-    let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
-    row.number("number").map_err(|error| Fault::from(error).of_read())
+    let read = match client.write_and(Again::Harmless, insert, &announcement(run)).await {
+        Ok(rows) => rows.iter().map(InboxMessage::from_row).collect::<Result<_, _>>(),
+        Err(fault) if fault.is_of_unique_key() => {
+            let select = "SELECT number, body FROM inbox WHERE run = $1 AND key = ANY ($2)";
+            let left = [run.as_str().into(), texts(&keys)];
+            client.all(sql(select, &left)).await.map(Ok)?
+        }
+        Err(fault) => return Err(fault.of_write_for(run)),
+    };
+    let mut messages: Vec<InboxMessage> = read.map_err(|error| Fault::from(error).of_read())?;
+    messages.sort_by_key(|message| message.number);
+    Ok(messages)
 }
 
 pub async fn answer(client: &Client, message: i64, answer: &str) -> Result<(), StoreError> {
@@ -176,8 +185,13 @@ pub async fn prune(client: &Client, before: Timestamp) -> Result<Vec<RunId>, Sto
     let mut pruned = Vec::new();
     for Run { id, .. } in candidates {
         let values = [id.as_str().into(), halted.clone(), before.as_nanos().into()];
-        let call = sql("SELECT backstop_prune($1, $2, $3) AS pruned", &values);
-        let rows = client.write(Again::Never, call).await.map_err(Fault::of_write)?;
+        // A second time finds that it is done.
+        let call = sql(
+            "SELECT backstop_prune($1, $2, $3) \
+                 OR EXISTS (SELECT 1 FROM runs WHERE id = $1 AND pruned) AS pruned",
+            &values,
+        );
+        let rows = client.write(Again::Harmless, call).await.map_err(Fault::of_write)?;
         let done = rows.first().map(|row| row.flag("pruned")).transpose();
         if done.map_err(|error| Fault::from(error).of_read())?.unwrap_or(false) {
             pruned.push(id);
@@ -190,4 +204,8 @@ pub async fn prune(client: &Client, before: Timestamp) -> Result<Vec<RunId>, Sto
 pub fn nanoseconds(duration: Duration) -> i64 {
     let century = Duration::from_secs(100 * 366 * 24 * 3_600);
     i64::try_from(duration.min(century).as_nanos()).unwrap_or(i64::MAX / 4)
+}
+
+fn texts(texts: &[String]) -> Value<'_> {
+    Value::Texts(texts.iter().map(|text| Some(text.as_str())).collect())
 }

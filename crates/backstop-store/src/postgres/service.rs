@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backstop_core::time::Timestamp;
 
-use super::client::{Again, Client};
+use super::client::{Again, Client, MayBeDone};
 use super::fault::Fault;
 use super::runs::nanoseconds;
 use super::sql::{Value, sql};
@@ -30,8 +30,15 @@ pub async fn put_token(client: &Client, token: &TokenRecord) -> Result<(), Store
         token.expires_at.map(Timestamp::as_nanos).into(),
         token.revoked_at.map(Timestamp::as_nanos).into(),
     ];
-    let insert = sql("INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", &values);
-    client.write(Again::Never, insert).await.map(drop).map_err(Fault::of_write)
+    let insert = |MayBeDone(again)| match again {
+        false => sql("INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", &values),
+        true => sql(
+            "INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+             ON CONFLICT (hash) DO NOTHING",
+            &values,
+        ),
+    };
+    client.write_surely(insert).await.map(drop).map_err(Fault::of_write)
 }
 
 pub async fn list_tokens(client: &Client) -> Result<Vec<TokenRecord>, StoreError> {
@@ -43,11 +50,15 @@ pub async fn fetch_token(client: &Client, hash: &Hash) -> Result<Option<TokenRec
 }
 
 pub async fn revoke_token(client: &Client, id: &str, at: Timestamp) -> Result<bool, StoreError> {
-    let update = sql(
-        "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING id",
-        &[id.into(), at.as_nanos().into()],
-    );
-    let rows = client.write(Again::Never, update).await.map_err(Fault::of_write)?;
+    // A second time finds what the first one did: nobody else does it at the same nanosecond.
+    let update = |MayBeDone(again)| {
+        sql(
+            "UPDATE tokens SET revoked_at = $2 \
+             WHERE id = $1 AND (revoked_at IS NULL OR $3 AND revoked_at = $2) RETURNING id",
+            &[id.into(), at.as_nanos().into(), again.into()],
+        )
+    };
+    let rows = client.write_surely(update).await.map_err(Fault::of_write)?;
     Ok(!rows.is_empty())
 }
 
@@ -133,17 +144,25 @@ pub async fn forget_delivery(client: &Client, delivery: &str) -> Result<(), Stor
 
 pub async fn order_halt(client: &Client, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
     let labels = json(&order.labels)?;
-    let values = [
-        (&labels).into(),
-        order.why.as_ref().into(),
-        (&order.by).into(),
-        order.at.as_nanos().into(),
-    ];
-    let insert = sql(
-        "INSERT INTO halt_orders (labels, why, by, at) VALUES ($1, $2, $3, $4) RETURNING *",
-        &values,
-    );
-    let rows = client.write(Again::Never, insert).await.map_err(Fault::of_write)?;
+    let insert = |MayBeDone(again)| {
+        let values = [
+            (&labels).into(),
+            order.why.as_ref().into(),
+            (&order.by).into(),
+            order.at.as_nanos().into(),
+            again.into(),
+        ];
+        sql(
+            "WITH before AS ( \
+                 SELECT * FROM halt_orders WHERE $5 AND labels = $1 AND by = $3 AND at = $4), \
+             given AS ( \
+                 INSERT INTO halt_orders (labels, why, by, at) SELECT $1, $2, $3, $4 \
+                 WHERE NOT EXISTS (SELECT 1 FROM before) RETURNING *) \
+             SELECT * FROM given UNION ALL SELECT * FROM before ORDER BY number DESC LIMIT 1",
+            &values,
+        )
+    };
+    let rows = client.write_surely(insert).await.map_err(Fault::of_write)?;
     let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
     HaltOrder::from_row(row).map_err(|error| Fault::from(error).of_read())
 }
@@ -160,12 +179,15 @@ pub async fn release_halts(
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let labels = labels.map(json).transpose()?;
-    let update = sql(
-        "UPDATE halt_orders SET released_by = $2, released_at = $3 \
-         WHERE released_at IS NULL AND ($1 IS NULL OR labels = $1) RETURNING number",
-        &[labels.as_ref().into(), by.into(), at.as_nanos().into()],
-    );
-    let rows = client.write(Again::Never, update).await.map_err(Fault::of_write)?;
+    let update = |MayBeDone(again)| {
+        sql(
+            "UPDATE halt_orders SET released_by = $2, released_at = $3 \
+             WHERE (released_at IS NULL OR $4 AND released_at = $3 AND released_by = $2) \
+                 AND ($1 IS NULL OR labels = $1) RETURNING number",
+            &[labels.as_ref().into(), by.into(), at.as_nanos().into(), again.into()],
+        )
+    };
+    let rows = client.write_surely(update).await.map_err(Fault::of_write)?;
     Ok(rows.len() as u64)
 }
 
@@ -184,7 +206,8 @@ pub async fn attend(client: &Client, id: &str, duration: Duration) -> Result<(),
     client.write(Again::Harmless, statement).await.map(drop).map_err(Fault::of_write)
 }
 
-pub async fn attends(client: &Client) -> Result<bool, StoreError> {
-    let select = "SELECT id FROM services WHERE expires_at > backstop_now() LIMIT 1";
-    Ok(!client.rows(sql(select, &[])).await?.is_empty())
+pub async fn attends(client: &Client, beside: Option<&str>) -> Result<bool, StoreError> {
+    let select = "SELECT id FROM services \
+         WHERE expires_at > backstop_now() AND id IS DISTINCT FROM $1 LIMIT 1";
+    Ok(!client.rows(sql(select, &[beside.into()])).await?.is_empty())
 }

@@ -33,7 +33,8 @@ pub async fn attend(
     writer.run(Durability::Ordered, query).await.map(drop).map_err(Fault::of_write)
 }
 
-pub async fn attends(readers: &Readers) -> Result<bool, StoreError> {
-    let query = sqlx::query("SELECT id FROM services WHERE expires_at > ?1 LIMIT 1");
-    Ok(readers.row(query.bind(now().as_nanos())).await?.is_some())
+pub async fn attends(readers: &Readers, beside: Option<&str>) -> Result<bool, StoreError> {
+    let query =
+        sqlx::query("SELECT id FROM services WHERE expires_at > ?1 AND id IS NOT ?2 LIMIT 1");
+    Ok(readers.row(query.bind(now().as_nanos()).bind(beside)).await?.is_some())
 }

@@ -2,15 +2,15 @@
 
 use std::sync::OnceLock;
 
-use sqlx::Arguments as _;
-use sqlx::error::BoxDynError;
-use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
+use backstop_core::id::RunId;
+use rusqlite::types::ValueRef;
 use tokio::sync::Mutex;
 
+use super::appender::Appender;
 use super::fault::Fault;
 use super::reader::Readers;
-use super::writer::{Durability, Patience, Writer};
+use super::values::{self, integer, text};
+use super::writer::Writer;
 use crate::StoreError;
 use crate::audit::{
     AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow, ORIGIN, hash,
@@ -22,110 +22,105 @@ use crate::row::{FromRow as _, written};
 pub async fn append(writer: &Mutex<Writer>, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
     let mut writer = writer.lock().await;
     writer.count_pages(PAGES_OF_A_ROW * rows.len() as u64);
-    if let Some(head) = at_known_end(&mut writer, rows).await.map_err(Fault::of_write)? {
-        return Ok(head);
-    }
-    let mut patience = Patience::default();
-    loop {
-        match attempt(&mut writer, rows).await {
-            Err(fault) if patience.lasts(&fault) => {}
-            Err(fault) => return Err(writer.remember(fault).of_write()),
-            Ok(head) => {
-                writer.audit_head = Some(head);
-                return Ok(head);
-            }
-        }
-    }
+    let head = match at_known_end(&mut writer, rows) {
+        Ok(Some(head)) => Ok(head),
+        Ok(None) => writer.append(|appender| appender.transaction(|| insert(appender, rows))),
+        Err(fault) => Err(fault),
+    };
+    writer.audit_head = head.as_ref().ok().copied();
+    head.map_err(Fault::of_write)
 }
 
 /// Appends behind the row that was the last when this process wrote it: one statement, for which
 /// nothing need be read. If others have appended since, the database refuses it,
 /// and the answer is none. The same if there are more rows than a statement takes.
-async fn at_known_end(
-    writer: &mut Writer,
-    rows: &[NewAuditRow],
-) -> Result<Option<AuditHead>, Fault> {
+fn at_known_end(writer: &mut Writer, rows: &[NewAuditRow]) -> Result<Option<AuditHead>, Fault> {
     let Some(head) = writer.audit_head.take().filter(|_| rows.len() <= TOGETHER) else {
         return Ok(None);
     };
-    let (statement, head) = statement(head, rows)?;
-    match writer.run(Durability::Synced, statement).await {
-        Ok(_) => writer.audit_head = Some(head),
-        Err(fault) if fault.is_of_audit_order() => return Ok(None),
-        Err(fault) => return Err(fault),
+    let (chained, head) = chain(head, rows);
+    match writer.append(|appender| write(appender, &chained)) {
+        Ok(()) => Ok(Some(head)),
+        Err(fault) if fault.is_of_audit_order() => Ok(None),
+        Err(fault) => Err(fault),
     }
-    Ok(Some(head))
-}
-
-async fn attempt(writer: &mut Writer, rows: &[NewAuditRow]) -> Result<AuditHead, Fault> {
-    let mut transaction = writer.begin().await?;
-    let head = insert(&mut transaction, rows).await?;
-    transaction.commit().await?;
-    Ok(head)
 }
 
 /// Appends rows inside a transaction that holds the write lock: nobody else appends meanwhile.
-pub async fn insert(
-    connection: &mut SqliteConnection,
-    rows: &[NewAuditRow],
-) -> Result<AuditHead, Fault> {
-    let last = sqlx::query(HEAD).fetch_optional(&mut *connection).await?;
-    let mut head = match last {
-        Some(row) => AuditHead::from_row(&row)?,
+pub fn insert(appender: &Appender, rows: &[NewAuditRow]) -> Result<AuditHead, Fault> {
+    let mut select = appender.connection().prepare_cached(HEAD)?;
+    let mut last = select.query(())?;
+    let mut head = match last.next()? {
+        Some(row) => AuditHead::from_row(row)?,
         None => AuditHead { number: 0, hash: ORIGIN },
     };
     for rows in rows.chunks(TOGETHER) {
-        let statement;
-        (statement, head) = self::statement(head, rows)?;
-        statement.execute(&mut *connection).await?;
+        let chained;
+        (chained, head) = chain(head, rows);
+        write(appender, &chained)?;
     }
     Ok(head)
 }
 
-/// One statement for so many rows at most, and what the last one will be.
-fn statement(
-    mut head: AuditHead,
-    rows: &[NewAuditRow],
-) -> Result<(Query<'static, Sqlite, SqliteArguments>, AuditHead), Fault> {
-    let mut arguments = SqliteArguments::default();
-    for row in rows {
-        let next = head.number + 1;
-        let hash = hash(head.hash, next, row);
-        bind(&mut arguments, next, row, [head.hash, hash]).map_err(sqlx::Error::Encode)?;
-        head = AuditHead { number: next, hash };
-    }
-    Ok((sqlx::query_with(insert_statement(rows.len()), arguments), head))
+/// Writes so many rows as a statement takes.
+fn write(appender: &Appender, chained: &[Chained<'_>]) -> Result<(), Fault> {
+    appender.execute(insert_statement(chained.len()), |statement| {
+        // What a longer row of rows was bound to must not be told again.
+        statement.clear_bindings();
+        (0..).zip(chained).try_for_each(|(row, chained)| {
+            values::bind(statement, row * COLUMNS, &chained.values())
+        })
+    })
 }
 
-fn bind(
-    arguments: &mut SqliteArguments,
-    next: u64,
-    row: &NewAuditRow,
-    [before, hash]: [Hash; 2],
-) -> Result<(), BoxDynError> {
-    arguments.add(number(next))?;
-    arguments.add(row.resource_owner.clone())?;
-    arguments.add(row.resource_repo.clone())?;
-    arguments.add(row.pr_number.map(number))?;
-    arguments.add(row.workflow_run_id.map(number))?;
-    arguments.add(row.request_id.clone())?;
-    arguments.add(row.decision.clone())?;
-    arguments.add(row.reason_code.clone())?;
-    arguments.add(row.reasons.as_str().to_owned())?;
-    arguments.add(row.recommended_next_step.clone())?;
-    arguments.add(row.failure_class.clone())?;
-    arguments.add(row.current_job_attempts.map(number))?;
-    arguments.add(row.total_pr_attempts.map(number))?;
-    arguments.add(row.lawbook_hash.clone())?;
-    arguments.add(row.lawbook_version.clone())?;
-    arguments.add(row.applied_rules.as_str().to_owned())?;
-    arguments.add(row.evidence.as_str().to_owned())?;
-    arguments.add(written(row.created_at))?;
-    arguments.add(row.run.map(|run| run.as_str().to_owned()))?;
-    arguments.add(row.run_seq.map(number))?;
-    arguments.add(row.actor.clone())?;
-    arguments.add(before.0.to_vec())?;
-    arguments.add(hash.0.to_vec())
+/// A row with its place in the chain.
+struct Chained<'a> {
+    row: &'a NewAuditRow,
+    number: u64,
+    created_at: String,
+    before: Hash,
+    hash: Hash,
+}
+
+/// The rows behind a head, and what the last one is then.
+fn chain(mut head: AuditHead, rows: &[NewAuditRow]) -> (Vec<Chained<'_>>, AuditHead) {
+    let chained = rows.iter().map(|row| {
+        let (before, number) = (head.hash, head.number + 1);
+        head = AuditHead { number, hash: hash(before, number, row) };
+        Chained { row, number, created_at: written(row.created_at), before, hash: head.hash }
+    });
+    (chained.collect(), head)
+}
+
+impl Chained<'_> {
+    fn values(&self) -> [ValueRef<'_>; COLUMNS] {
+        let row = self.row;
+        [
+            integer(Some(number(self.number))),
+            text(row.resource_owner.as_deref()),
+            text(row.resource_repo.as_deref()),
+            integer(row.pr_number.map(number)),
+            integer(row.workflow_run_id.map(number)),
+            text(Some(&row.request_id)),
+            text(Some(&row.decision)),
+            text(row.reason_code.as_deref()),
+            text(Some(row.reasons.as_str())),
+            text(Some(&row.recommended_next_step)),
+            text(row.failure_class.as_deref()),
+            integer(row.current_job_attempts.map(number)),
+            integer(row.total_pr_attempts.map(number)),
+            text(row.lawbook_hash.as_deref()),
+            text(row.lawbook_version.as_deref()),
+            text(Some(row.applied_rules.as_str())),
+            text(Some(row.evidence.as_str())),
+            text(Some(&self.created_at)),
+            text(row.run.as_ref().map(RunId::as_str)),
+            integer(row.run_seq.map(number)),
+            text(Some(&row.actor)),
+            ValueRef::Blob(&self.before.0),
+            ValueRef::Blob(&self.hash.0),
+        ]
+    }
 }
 
 /// The statement for so many rows. There is one for each power of two, so that all of them stay
@@ -179,8 +174,9 @@ pub async fn analytics(readers: &Readers) -> Result<Vec<Count>, StoreError> {
 
 const HEAD: &str = "SELECT number, hash FROM stop_decision_audit ORDER BY number DESC LIMIT 1";
 
-/// Each index has its own place for a row.
-const PAGES_OF_A_ROW: u64 = 4;
+/// Rows lie together, and so do their entries in the indexes by time; that by pull request has a page
+/// for nearly each.
+const PAGES_OF_A_ROW: u64 = 2;
 /// The columns of the table.
 const COLUMNS: usize = 23;
 /// How many powers of two there are up to the most rows of a statement.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use tokio::runtime::Handle;
 
 use super::fault::Fault;
 
@@ -16,6 +17,8 @@ pub struct Checkpoints {
     /// What was written since the last one began, in pages, by a rough estimate.
     pages: u64,
     state: Arc<State>,
+    /// On which one is made: who writes may be on a thread that has none.
+    runtime: Handle,
 }
 
 #[derive(Debug, Default)]
@@ -26,15 +29,14 @@ struct State {
 }
 
 impl Checkpoints {
-    pub fn new(options: SqliteConnectOptions) -> Self {
-        Self { options, pages: 0, state: Arc::default() }
+    pub fn new(options: SqliteConnectOptions, runtime: Handle) -> Self {
+        Self { options, pages: 0, state: Arc::default(), runtime }
     }
 
     /// What a writer sets, so that it makes one itself only if the log has grown far too long: while
     /// somebody writes without a pause, a log can't be begun anew by anybody else.
     pub fn left_to_others(options: SqliteConnectOptions) -> SqliteConnectOptions {
-        let options = options.pragma("wal_autocheckpoint", LONGEST_LOG.to_string());
-        options.pragma("cache_size", PAGES_KEPT.to_string())
+        options.pragma("wal_autocheckpoint", LONGEST_LOG.to_string())
     }
 
     /// So much more was written. Begins a checkpoint if it is time, and does not wait for it.
@@ -46,7 +48,7 @@ impl Checkpoints {
         self.pages = 0;
         let running = Running(Arc::clone(&self.state));
         let options = self.options.clone();
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             if let Err(fault) = checkpoint(&options).await
                 && fault.is_of_disk()
             {
@@ -81,6 +83,6 @@ async fn checkpoint(options: &SqliteConnectOptions) -> Result<(), Fault> {
 /// After so many pages (32 MiB) the log is moved: pages that changed often are moved once then.
 const OFTEN: u64 = 8_192;
 /// A log of 128 MiB.
-const LONGEST_LOG: u32 = 32_768;
-/// What a writer keeps of the database (16 MiB), so that indexes need not be read again and again.
-const PAGES_KEPT: u32 = 4_096;
+pub const LONGEST_LOG: u32 = 32_768;
+/// What the appender keeps of the database (16 MiB), so that indexes need not be read again and again.
+pub const PAGES_KEPT: u32 = 4_096;

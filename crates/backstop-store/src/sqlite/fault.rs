@@ -1,5 +1,8 @@
 //! What SQLite's failures mean.
 
+use std::io;
+use std::path::Path;
+
 use backstop_core::id::RunId;
 
 use crate::StoreError;
@@ -16,6 +19,22 @@ pub struct Fault {
 impl Fault {
     pub fn of_damage(text: String) -> Self {
         Self { code: Some(CORRUPT), text }
+    }
+
+    /// What becomes of writes is as unknown as where the disk itself refuses.
+    pub fn of_disk(text: String) -> Self {
+        Self { code: Some(IO), text }
+    }
+
+    /// A file could not be looked at. That may be over with the next call.
+    pub fn of_look(path: &Path, error: &io::Error) -> Self {
+        Self { code: None, text: format!("`{}` can't be looked at: {error}", path.display()) }
+    }
+
+    fn of_sqlite(code: Option<i32>, text: String) -> Self {
+        // The log's index could not grow: there was no room, and nothing is lost.
+        let code = code.map(|code| if code == INDEX_CANNOT_GROW { FULL } else { code });
+        Self { code, text }
     }
 
     /// Somebody else is writing; the same may succeed later.
@@ -70,6 +89,16 @@ impl Fault {
         self.primary() == Some(IO)
     }
 
+    /// After this nothing more can be done in the transaction that met it, or nothing should be.
+    pub fn spoils_transaction(&self) -> bool {
+        self.is_of_disk() || self.is_of_room()
+    }
+
+    /// What was begun can't be done a second time.
+    pub fn of_repetition() -> Self {
+        Self { code: None, text: "it was cut off and can't be repeated".to_owned() }
+    }
+
     /// A reference to something that is not there.
     pub fn is_missing_reference(&self) -> bool {
         self.code == Some(CONSTRAINT_FOREIGN_KEY)
@@ -78,6 +107,11 @@ impl Fault {
     /// A request that was taken in before.
     pub fn is_of_receipt(&self) -> bool {
         self.code == Some(CONSTRAINT_PRIMARY_KEY) && self.text.contains("receipts.key")
+    }
+
+    /// Messages were left before under this key.
+    pub fn is_of_message_key(&self) -> bool {
+        self.code == Some(CONSTRAINT_UNIQUE) && self.text.contains("inbox.key")
     }
 
     /// A row of the audit was to follow one that is no longer the last.
@@ -107,13 +141,23 @@ impl From<sqlx::Error> for Fault {
         match error {
             sqlx::Error::Database(error) => {
                 let code = error.code().and_then(|code| code.parse().ok());
-                // The log's index could not grow: there was no room, and nothing is lost.
-                let code = code.map(|code| if code == INDEX_CANNOT_GROW { FULL } else { code });
-                Self { code, text: error.message().to_owned() }
+                Self::of_sqlite(code, error.message().to_owned())
             }
             // What the database holds is not what a store has.
             sqlx::Error::ColumnDecode { source, .. } | sqlx::Error::Decode(source) => {
                 Self { code: Some(CORRUPT), text: source.to_string() }
+            }
+            other => Self { code: None, text: other.to_string() },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::SqliteFailure(failure, text) => {
+                let text = text.unwrap_or_else(|| failure.to_string());
+                Self::of_sqlite(Some(failure.extended_code), text)
             }
             other => Self { code: None, text: other.to_string() },
         }
@@ -136,4 +180,5 @@ const NOT_A_DATABASE: i32 = 26;
 const CONSTRAINT_FOREIGN_KEY: i32 = 787;
 const CONSTRAINT_PRIMARY_KEY: i32 = 1555;
 const CONSTRAINT_TRIGGER: i32 = 1811;
+const CONSTRAINT_UNIQUE: i32 = 2067;
 const INDEX_CANNOT_GROW: i32 = 4874;

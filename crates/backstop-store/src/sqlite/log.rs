@@ -27,7 +27,7 @@ pub async fn keep_room(
 
 /// The log of one database.
 #[derive(Debug)]
-struct Log {
+pub struct Log {
     path: PathBuf,
     /// Once there is one. SQLite locks other files, so closing this one lets go of nothing.
     file: Option<File>,
@@ -36,7 +36,7 @@ struct Log {
 }
 
 impl Log {
-    fn new(database: &Path) -> Self {
+    pub fn new(database: &Path) -> Self {
         let mut path = database.to_owned().into_os_string();
         path.push("-wal");
         Self { path: path.into(), file: None, length: 0 }
@@ -44,7 +44,7 @@ impl Log {
 
     /// If a small write has made the file longer since the last look, the next ones would as well.
     /// Large ones hardly notice, and who writes little need not pay for it.
-    fn look_after(&mut self) -> io::Result<()> {
+    pub fn look_after(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(OpenOptions::new().write(true).open(&self.path)?),

@@ -4,14 +4,17 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::Mutex;
 
+use super::arrivals::Arrivals;
 use super::checkpoint::Checkpoints;
 use super::fault::Fault;
+use super::files::Files;
 use super::reader::Readers;
 use super::writer::Writer;
 use super::{SqliteStore, log, schema};
@@ -35,10 +38,15 @@ impl SqliteStore {
         let options = options(&database);
         let writing = Checkpoints::left_to_others(options.clone());
         let connection = connect(&writing, home, &database, &place).await?;
+        let files = Files::of(&database);
+        // From now on a database that is missing was removed.
+        let (writing, reading) =
+            (writing.create_if_missing(false), options.create_if_missing(false));
         Ok(Self {
             home: home.clone(),
-            writer: Mutex::new(Writer::new(connection, writing)),
-            readers: Readers::new(options),
+            writer: Arc::new(Mutex::new(Writer::new(connection, writing, files.clone()))),
+            arrivals: Arrivals::default(),
+            readers: Readers::new(reading, files),
         })
     }
 }
@@ -113,4 +121,4 @@ fn why_unusable(home: &Home, database: &Path) -> Option<String> {
     }
 }
 
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

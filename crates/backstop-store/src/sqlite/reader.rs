@@ -8,6 +8,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow};
 
 use super::fault::Fault;
+use super::files::Files;
 use crate::StoreError;
 use crate::row::{FromRow, cells_of};
 
@@ -15,13 +16,14 @@ use crate::row::{FromRow, cells_of};
 #[derive(Debug)]
 pub struct Readers {
     pool: SqlitePool,
+    files: Files,
 }
 
 type Select<'a> = Query<'a, Sqlite, SqliteArguments>;
 
 impl Readers {
     /// Connects when somebody reads, so that opening a store costs no more than its writer.
-    pub fn new(options: SqliteConnectOptions) -> Self {
+    pub fn new(options: SqliteConnectOptions, files: Files) -> Self {
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(TIMEOUT)
@@ -29,10 +31,11 @@ impl Readers {
             .max_lifetime(None)
             .test_before_acquire(false)
             .connect_lazy_with(options.pragma("query_only", "ON"));
-        Self { pool }
+        Self { pool, files }
     }
 
     pub async fn connection(&self) -> Result<PoolConnection<Sqlite>, Fault> {
+        self.files.check()?;
         Ok(self.pool.acquire().await?)
     }
 
@@ -50,11 +53,19 @@ impl Readers {
     }
 
     pub async fn rows(&self, query: Select<'_>) -> Result<Vec<SqliteRow>, StoreError> {
-        query.fetch_all(&self.pool).await.map_err(|error| Fault::from(error).of_read())
+        let read = async {
+            self.files.check()?;
+            Ok(query.fetch_all(&self.pool).await?)
+        };
+        read.await.map_err(Fault::of_read)
     }
 
     pub async fn row(&self, query: Select<'_>) -> Result<Option<SqliteRow>, StoreError> {
-        query.fetch_optional(&self.pool).await.map_err(|error| Fault::from(error).of_read())
+        let read = async {
+            self.files.check()?;
+            Ok(query.fetch_optional(&self.pool).await?)
+        };
+        read.await.map_err(Fault::of_read)
     }
 }
 

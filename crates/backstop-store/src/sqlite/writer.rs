@@ -7,10 +7,14 @@ use sqlx::Either;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, Execute as _, Executor as _, Transaction};
+use tokio::runtime::Handle;
 
+use super::appender::Appender;
 use super::checkpoint::Checkpoints;
 use super::fault::Fault;
+use super::files::Files;
 use super::log;
+use super::open::BUSY_TIMEOUT;
 use crate::audit::AuditHead;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
@@ -24,7 +28,10 @@ pub struct Writer {
     /// The connection does not know what became of its last transaction: another one is needed.
     is_spent: bool,
     options: SqliteConnectOptions,
+    files: Files,
     checkpoints: Checkpoints,
+    /// Opened when it is first needed.
+    appender: Option<Appender>,
     /// The last row of the audit, if this has written it. Others may have appended since.
     pub audit_head: Option<AuditHead>,
 }
@@ -41,14 +48,17 @@ pub enum Durability {
 }
 
 impl Writer {
-    pub fn new(connection: SqliteConnection, options: SqliteConnectOptions) -> Self {
+    /// A writer whose checkpoints are made on the current runtime.
+    pub fn new(connection: SqliteConnection, options: SqliteConnectOptions, files: Files) -> Self {
         Self {
             connection,
             durability: None,
             broken: None,
             is_spent: false,
-            checkpoints: Checkpoints::new(options.clone()),
+            checkpoints: Checkpoints::new(options.clone(), Handle::current()),
             options,
+            files,
+            appender: None,
             audit_head: None,
         }
     }
@@ -70,6 +80,29 @@ impl Writer {
                 result => return result.map_err(|fault| self.remember(fault)),
             }
         }
+    }
+
+    /// Appends by one transaction, synced, on this thread: for those who have one to themselves. It
+    /// is done again while others keep the database busy.
+    pub fn append<T>(&mut self, work: impl Fn(&Appender) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.check_disk()?;
+        self.checkpoints.count(PAGES_OF_A_WRITE);
+        let mut patience = Patience::default();
+        loop {
+            let appended = self.appender().and_then(&work);
+            // What was written to a file that nobody will find again is not written.
+            match appended.and_then(|done| self.files.check().map(|()| done)) {
+                Err(fault) if patience.lasts(&fault) => {}
+                result => return result.map_err(|fault| self.remember(fault)),
+            }
+        }
+    }
+
+    fn appender(&mut self) -> Result<&Appender, Fault> {
+        Ok(match &mut self.appender {
+            Some(appender) => appender,
+            none => none.insert(Appender::open(self.options.get_filename(), BUSY_TIMEOUT)?),
+        })
     }
 
     /// Begins a synced transaction that holds the write lock from its first moment on: only this
@@ -101,10 +134,15 @@ impl Writer {
         }
     }
 
+    /// Nothing is written after a failure of the disk.
+    fn check_disk(&self) -> Result<(), Fault> {
+        let failure = self.broken.clone().or_else(|| self.checkpoints.failure());
+        failure.map_or(Ok(()), Err)
+    }
+
     async fn prepare(&mut self, durability: Durability) -> Result<(), Fault> {
-        if let Some(fault) = self.broken.clone().or_else(|| self.checkpoints.failure()) {
-            return Err(fault);
-        }
+        self.check_disk()?;
+        self.files.check()?;
         self.checkpoints.count(PAGES_OF_A_WRITE);
         if self.is_spent {
             let mut fresh = self.options.connect().await?;

@@ -65,6 +65,7 @@ macro_rules! conformance_cases {
             an_unsupervised_append_is_refused_while_somebody_supervises,
             an_unsupervised_append_fences_a_holder_that_slept,
             unsupervised_appends_of_many_are_never_lost,
+            unsupervised_appends_fail_each_for_itself,
             audit_rows_read_back_in_a_chain,
             what_an_audit_row_can_not_keep_does_not_break_the_chain,
             audit_rows_are_filtered_and_paged,
@@ -83,6 +84,7 @@ macro_rules! conformance_cases {
             a_request_is_taken_in_once,
             an_unsupervised_request_is_taken_in_once,
             a_message_with_a_key_is_left_once,
+            messages_are_left_together_or_not_at_all,
             questions_and_answers_are_told_apart,
             who_waits_is_told_of_what_others_write,
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,6 +33,8 @@ pub struct FailingStore {
     inner: Arc<dyn Store>,
     failure: Option<Failure>,
     calls: AtomicU64,
+    /// From now on, whatever the number of the call.
+    switched: Mutex<Option<FailureKind>>,
     tells: Option<PathBuf>,
 }
 
@@ -55,7 +57,14 @@ pub enum FailureKind {
 
 impl FailingStore {
     pub fn new(inner: Arc<dyn Store>, failure: Option<Failure>) -> Self {
-        Self { inner, failure, calls: AtomicU64::new(0), tells: None }
+        let (calls, switched) = (AtomicU64::new(0), Mutex::default());
+        Self { inner, failure, calls, switched, tells: None }
+    }
+
+    /// Lets every call fail from now on: for those who can't know how many there were, since others
+    /// ask too.
+    pub fn fail_from_now_on(&self, kind: FailureKind) {
+        *self.switched.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
     }
 
     /// How many calls there were, the failed ones included.
@@ -63,9 +72,15 @@ impl FailingStore {
         self.calls.load(Ordering::SeqCst)
     }
 
+    fn unless_switched(&self) -> Result<(), StoreError> {
+        let switched = *self.switched.lock().unwrap_or_else(PoisonError::into_inner);
+        switched.map_or(Ok(()), |kind| Err(kind.error()))
+    }
+
     /// The store to pass this call on to, unless it is to fail.
     fn next(&self) -> Result<&dyn Store, StoreError> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        self.unless_switched()?;
         match self.failure {
             Some(failure) if call == failure.call || failure.lasting && call > failure.call => {
                 if let Some(path) = &self.tells {
@@ -187,13 +202,13 @@ impl Store for FailingStore {
         self.next()?.decision_list(run).await
     }
 
-    async fn inbox_post(
+    async fn inbox_post_all(
         &self,
         run: RunId,
         key: Option<&str>,
-        body: &str,
-    ) -> Result<i64, StoreError> {
-        self.next()?.inbox_post(run, key, body).await
+        bodies: &[String],
+    ) -> Result<Vec<InboxMessage>, StoreError> {
+        self.next()?.inbox_post_all(run, key, bodies).await
     }
 
     async fn inbox_list(&self, lease: &Lease) -> Result<Vec<InboxMessage>, StoreError> {
@@ -333,11 +348,12 @@ impl Store for FailingStore {
 
     async fn service_attend(&self, id: &str, duration: Duration) -> Result<(), StoreError> {
         // A service says so at times of its own. To count it would move failures from their places.
+        self.unless_switched()?;
         self.inner.service_attend(id, duration).await
     }
 
-    async fn service_attends(&self) -> Result<bool, StoreError> {
-        self.next()?.service_attends().await
+    async fn service_attends(&self, beside: Option<&str>) -> Result<bool, StoreError> {
+        self.next()?.service_attends(beside).await
     }
 
     async fn run_prune(&self, halted_before: Timestamp) -> Result<Vec<RunId>, StoreError> {

@@ -67,8 +67,9 @@ impl ValueEnum for AgentWithHooks {
 }
 
 pub const HOOK_EXAMPLES: &str = "\
-An agent with hooks sends a line of JSON at every step, and obeys the answer. Each session is a run
-of its own, unless it is part of one that `backstop run` supervises.
+An agent with hooks sends a line of JSON at every step, and obeys the answer.
+Each session is a run of its own, unless it is part of one that `backstop run`
+supervises.
 
 Examples:
   backstop hook install claude-code
@@ -76,8 +77,8 @@ Examples:
   backstop hook claude-code                           what the agent calls";
 
 const CLAUDE_CODE_EXAMPLES: &str = "\
-Reads what Claude Code sends on standard input, and prints its answer. Exits 0: the answer decides,
-never the code.
+Reads what Claude Code sends on standard input, and prints its answer. Exits 0:
+the answer decides, never the code.
 
 Examples:
   backstop hook claude-code
@@ -85,16 +86,17 @@ Examples:
   backstop hook claude-code --policy backstop.toml";
 
 const CODEX_EXAMPLES: &str = "\
-Reads what Codex sends on standard input, and prints its answer. Exits 0: the answer decides, never
-the code.
+Reads what Codex sends on standard input, and prints its answer. Exits 0: the
+answer decides, never the code.
 
 Examples:
   backstop hook codex
   backstop hook codex --policy preset:ralph";
 
 const INSTALL_EXAMPLES: &str = "\
-Shows the change and asks before it makes it. What is there stays as it is, and is kept in a copy
-beside the file. On a terminal you are asked first, unless you say --yes.
+Shows the change and asks before it makes it. What is there stays as it is, and
+is kept in a copy beside the file. On a terminal you are asked first, unless you
+say --yes.
 
 Examples:
   backstop hook install claude-code

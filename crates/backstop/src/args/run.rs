@@ -203,6 +203,7 @@ impl LastingGuardFlags {
 
 /// Where a run is kept and shown.
 #[derive(Debug, Args)]
+#[command(next_help_heading = None::<&str>)]
 pub struct ViewFlags {
     #[command(flatten)]
     pub store: StoreArguments,

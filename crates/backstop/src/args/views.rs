@@ -46,7 +46,7 @@ pub struct ShowArguments {
     #[arg(default_value = "latest", hide_default_value = true)]
     pub run: String,
     /// Print the object of state.json, with the facts
-    #[arg(long, conflicts_with = "form")]
+    #[arg(long)]
     pub json: bool,
     /// Print the state by the names of another tool, as JSON
     #[arg(long, value_name = "FORM")]

@@ -10,7 +10,7 @@ use backstop_core::engine::Engine;
 use backstop_core::event::Event;
 use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::Policy;
-use backstop_core::rerun::{Answer, Request};
+use backstop_core::rerun::{Answer, Request, speaks_of_reruns};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 
@@ -69,8 +69,13 @@ pub fn refuse_two_inputs(arguments: &CheckArguments) -> Result<(), Error> {
 
 /// Loads the policy that was named, else the usual one, and says what is worth knowing about it.
 pub fn load_policy(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Policy, Error> {
-    let source = input::usable_policy(arguments.policy.as_deref(), terminal.colours_errors())?;
+    let colour = terminal.colours_errors();
+    let mut source = input::usable_policy(arguments.policy.as_deref(), colour)?;
     if arguments.policy.is_none() {
+        // One that is there for something else leaves re-runs to the preset for them.
+        if arguments.form == Some(Form::Rerun) && !speaks_of_reruns(&source.loaded.policy) {
+            source = input::usable_policy(Some("preset:rerun"), colour)?;
+        }
         terminal.remark(&format!("policy: {}", source.name));
     }
     for note in &source.loaded.notes {

@@ -27,6 +27,7 @@ pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Err
         at: wall_time(),
     };
     let order = opened.wait(opened.store.halt_order(&order))?;
+    opened.wait_for_services();
     let going_on = going_on(&opened, &order.labels)?;
     write!(terminal.out, "{}", ordered(&going_on))?;
     Ok(exit_code::OK)
@@ -48,6 +49,7 @@ pub fn release(arguments: &ReleaseArguments, terminal: &mut Terminal) -> Result<
     let labels = secrets::labels(&secrets::of_environment(), labels);
     let only = (!labels.is_empty()).then_some(&labels);
     let taken_back = opened.wait(opened.store.halt_release(only, &caller(), wall_time()))?;
+    opened.wait_for_services();
     let held = RunFilter { statuses: vec![RunStatus::Held], labels, ..RunFilter::default() };
     let mut released = 0;
     for run in opened.wait(opened.store.run_list(&held))? {

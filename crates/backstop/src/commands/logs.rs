@@ -149,7 +149,7 @@ pub fn last_lines(
         tail.push(&shown);
         shown.clear();
         if count == 0 {
-            return Ok(tail.lines.into());
+            return Ok(tail.lines.into_iter().map(|line| line.text).collect());
         }
     }
 }
@@ -158,9 +158,16 @@ pub fn last_lines(
 #[derive(Debug)]
 pub struct Tail {
     most: usize,
-    lines: VecDeque<String>,
+    lines: VecDeque<Line>,
     /// The last line may still grow.
     open: bool,
+}
+
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// It is ours, and none of the lines that were asked for.
+    is_heading: bool,
 }
 
 impl Tail {
@@ -171,23 +178,39 @@ impl Tail {
     pub fn push(&mut self, text: &str) {
         for piece in text.split_inclusive('\n') {
             match self.lines.back_mut() {
-                Some(line) if self.open => line.push_str(piece),
-                _ => self.lines.push_back(piece.to_owned()),
+                Some(line) if self.open => line.text.push_str(piece),
+                _ => self.lines.push_back(Line { text: piece.to_owned(), is_heading: false }),
             }
             self.open = !piece.ends_with('\n');
-            if self.lines.len() > self.most {
-                self.lines.pop_front();
-            }
+            self.shorten();
             // A line without an end must not fill the memory.
-            if let Some(line) = self.lines.back_mut().filter(|line| line.len() > LONGEST_LINE) {
-                line.drain(..line.ceil_char_boundary(line.len() - LONGEST_LINE));
+            let last = self.lines.back_mut().map(|line| &mut line.text);
+            if let Some(text) = last.filter(|text| text.len() > LONGEST_LINE) {
+                text.drain(..text.ceil_char_boundary(text.len() - LONGEST_LINE));
             }
+        }
+    }
+
+    fn heading(&mut self, text: String) {
+        self.lines.push_back(Line { text, is_heading: true });
+        self.open = false;
+    }
+
+    /// Leaves out what is too much, and the heading of which nothing else is left.
+    fn shorten(&mut self) {
+        let mut kept = self.lines.iter().filter(|line| !line.is_heading).count();
+        if kept <= self.most {
+            return;
+        }
+        while kept > self.most || self.lines.front().is_some_and(|line| line.is_heading) {
+            let Some(first) = self.lines.pop_front() else { return };
+            kept -= usize::from(!first.is_heading);
         }
     }
 
     pub fn take(&mut self) -> String {
         self.open = false;
-        self.lines.drain(..).collect()
+        self.lines.drain(..).map(|line| line.text).collect()
     }
 }
 
@@ -224,10 +247,17 @@ impl Print {
         if !self.at_line_start || !self.shown.ends_with(['\n']) && !self.shown.is_empty() {
             self.shown.push('\n');
         }
+        self.flush()?;
         let lead = format!("── iteration {iteration} ");
         let line = "─".repeat(40_usize.saturating_sub(lead.chars().count()));
-        self.shown.push_str(&format!("{lead}{line}\n"));
-        self.flush()
+        let heading = format!("{lead}{line}\n");
+        if let Some(tail) = &mut self.tail {
+            tail.heading(heading);
+        } else if !self.is_full() {
+            self.out.write_all(heading.as_bytes())?;
+        }
+        self.at_line_start = true;
+        Ok(())
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {

@@ -72,6 +72,7 @@ pub fn from_inbox(error: inbox::InboxError) -> Error {
     match error {
         inbox::InboxError::Store(error) => Error::Store(error),
         inbox::InboxError::Refused(message) => Error::NotNow(message),
+        inbox::InboxError::KeyUsed { .. } => Error::NotNow(error.to_string()),
         inbox::InboxError::NoAnswer(_) => {
             Error::Unreachable(format!("{error}\n\nhint: `backstop doctor` tells what it does"))
         }

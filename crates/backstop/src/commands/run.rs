@@ -7,11 +7,15 @@ pub mod phrases;
 pub mod supervise;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use backstop_core::condition::OutputSource;
+use backstop_adapters::Agent;
+use backstop_core::condition::{Condition, OutputSource};
 use backstop_core::diagnostic::Diagnostic;
-use backstop_core::policy::{Layers, Policy, Preset};
-use backstop_runner::launch::{Launch, Stdin};
+use backstop_core::policy::{AgentName, Flags, Layers, Policy, Preset, Rule};
+use backstop_core::verdict::Verdict;
+use backstop_runner::launch::{Launch, PolicyFlags, Stdin};
+use backstop_runner::piped::{self, Unread};
 use backstop_runner::unsupervised::PinnedPolicy;
 
 use crate::args::RunArguments;
@@ -42,15 +46,15 @@ pub fn run(arguments: &RunArguments, terminal: &mut Terminal) -> Result<u8, Erro
 
 fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared, Error> {
     let mut flags = flags::layer(arguments, OutputSource::Any)?;
-    let mut source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+    let (named, presets) = (arguments.policy.policy.as_deref(), &arguments.policy.preset);
+    let colour = terminal.colours_errors();
+    let mut source = layered(named, presets, Some(&flags.layer), colour)?;
     // Only the whole policy says which agent it is.
     if arguments.done.until_output.is_some() {
         let place = phrases::place(&source.policy, &arguments.command);
         flags = flags::layer(arguments, place)?;
-        source = policy_of(arguments, &flags.layer, terminal.colours_errors())?;
+        source = layered(named, presets, Some(&flags.layer), colour)?;
     }
-    backstop_adapters::usable(&source.policy)
-        .map_err(|why| Error::Policy(format!("{}: {why}", source.name)))?;
     let cwd = std::env::current_dir()
         .map_err(|source| Error::NoInput { path: ".".to_owned(), source })?;
     let lifted = guards::lifted(arguments.guards, &mut source, terminal);
@@ -61,6 +65,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         (_, piped) => piped.clone().unwrap_or_default(),
     };
     source.notes.extend(phrases::warnings(&source.policy, &prompt));
+    source.notes.extend(late_cost(&source.policy, arguments));
     let launch = Launch {
         command: arguments.command.clone(),
         cwd,
@@ -73,44 +78,50 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         telemetry: arguments.telemetry,
         attended: arguments.attended,
         lifted,
+        flags: PolicyFlags {
+            said: flags.kept,
+            count: flags.count,
+            presets: arguments.policy.preset.clone(),
+        },
         ..Launch::default()
     };
-    let policy_name = match flags.count {
-        0 => source.name,
-        1 => format!("{} + 1 flag", source.name),
-        many => format!("{} + {many} flags", source.name),
-    };
-    Ok(Prepared {
-        launch,
-        pinned: PinnedPolicy {
-            policy: source.policy,
-            text: source.text,
-            name: policy_name,
-            put_by: caller(),
-        },
-        notes: source.notes,
-        piped,
-    })
+    let notes = std::mem::take(&mut source.notes);
+    Ok(Prepared { launch, pinned: source.pinned(flags.count), notes, piped })
 }
 
 /// A policy for a loop, from all its layers.
-struct Layered {
+pub struct Layered {
     name: String,
     text: Option<String>,
-    notes: Vec<String>,
-    policy: Policy,
+    pub notes: Vec<String>,
+    pub policy: Policy,
 }
 
-fn policy_of(
-    arguments: &RunArguments,
-    flags: &backstop_core::policy::Flags,
+impl Layered {
+    /// The policy with its name, which tells how many flags lie over it.
+    pub fn pinned(self, flags: usize) -> PinnedPolicy {
+        let Self { name, text, policy, .. } = self;
+        let name = match flags {
+            0 => name,
+            1 => format!("{name} + 1 flag"),
+            many => format!("{name} + {many} flags"),
+        };
+        PinnedPolicy { policy, text, name, put_by: caller() }
+    }
+}
+
+/// Loads the policy that was named, else the nearest one, over presets and under flags.
+pub fn layered(
+    named: Option<&str>,
+    preset_names: &[String],
+    flags: Option<&Flags>,
     colour: bool,
 ) -> Result<Layered, Error> {
     let mut presets = Vec::new();
-    for name in &arguments.policy.preset {
+    for name in preset_names {
         presets.push(input::preset(name)?);
     }
-    let document = match arguments.policy.policy.as_deref() {
+    let document = match named {
         Some(name) => match name.strip_prefix("preset:") {
             Some(preset) => {
                 presets.insert(0, input::preset(preset)?);
@@ -123,7 +134,7 @@ fn policy_of(
     let layers = Layers {
         presets: &presets,
         document: document.as_ref().map(|document| (document.bytes.as_slice(), document.syntax)),
-        flags: Some(flags),
+        flags,
         for_a_loop: true,
     };
     let loaded = layers.load().and_then(|loaded| {
@@ -146,8 +157,11 @@ fn policy_of(
     if names.is_empty() {
         names.push(Preset::Default.name().to_owned());
     }
+    let name = names.join(" + ");
+    backstop_adapters::usable(&loaded.policy)
+        .map_err(|why| Error::Policy(format!("{name}: {why}")))?;
     Ok(Layered {
-        name: names.join(" + "),
+        name,
         text: document.map(|document| document.text()),
         notes: loaded
             .notes
@@ -168,6 +182,39 @@ fn in_one_line(lint: &Diagnostic) -> String {
     }
 }
 
+/// Says so where a limit on money can't be held in the middle of an iteration: Claude tells what it
+/// cost only when it ends.
+fn late_cost(policy: &Policy, arguments: &RunArguments) -> Option<String> {
+    let settings = &policy.settings;
+    let agent = settings.loop_.as_ref().and_then(|set| set.agent).unwrap_or_default();
+    let is_claude = match agent {
+        // Amp prints what Claude prints, but no cost.
+        AgentName::Auto => {
+            Agent::of_command(&arguments.command) == Some(Agent::Claude)
+                && !Agent::is_amp(&arguments.command)
+        }
+        named => named == AgentName::Claude,
+    };
+    let is_limited = policy.rules.iter().any(|rule| matches!(rule.when, Condition::MaxCost(_)));
+    let is_told = arguments.telemetry || settings.prices.is_some();
+    (is_claude && is_limited && !is_told).then(|| {
+        "claude tells its cost when it ends, so that `max_cost` is looked at between iterations; \
+         `--telemetry` or `[prices]` tell it while it works"
+            .to_owned()
+    })
+}
+
+/// After what time a rule ends the run.
+fn longest(policy: &Policy) -> Option<Duration> {
+    use Verdict::{Complete, Fail, Kill, Stop};
+    let ends = |rule: &&Rule| !rule.shadow && matches!(rule.then, Stop | Kill | Fail | Complete);
+    let durations = policy.rules.iter().filter(ends).filter_map(|rule| match &rule.when {
+        Condition::MaxDuration(limit) => Some(limit.duration.0),
+        _ => None,
+    });
+    durations.min()
+}
+
 /// What every iteration reads: the flag's file, the policy's, what is piped in, or nothing.
 fn stdin_of(
     arguments: &RunArguments,
@@ -181,13 +228,42 @@ fn stdin_of(
         std::fs::File::open(&path).map_err(unreadable)?;
         return Ok((Stdin::File(path), None));
     }
-    let piped = input::piped(|| {
+    let bytes = piped::read(longest(policy), || {
         terminal.remark(
             "reading standard input until it ends; if nothing is piped in, use `< /dev/null`",
         );
     });
-    match piped.map_err(|source| Error::NoInput { path: "-".to_owned(), source })? {
+    let bytes = bytes.map_err(|unread| match unread {
+        Unread::Io(source) => Error::NoInput { path: "-".to_owned(), source },
+        unread => Error::Unread(unread),
+    })?;
+    match bytes {
         Some(bytes) if !bytes.is_empty() => Ok((Stdin::Kept, Some(bytes))),
         _ => Ok((Stdin::Nothing, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_core::document::Syntax;
+
+    use super::*;
+
+    #[test]
+    fn standard_input_is_waited_for_as_long_as_a_rule_lets_the_run_last() {
+        let longest = |more: &str| {
+            let rule = |time: &str, then: &str| {
+                let when = format!("when = {{ type = \"max_duration\", duration = \"{time}\" }}");
+                format!("[[rule]]\n{when}\nthen = \"{then}\"\n")
+            };
+            let warns = rule("1s", "warn") + &rule("2s", "stop") + "shadow = true\n";
+            let text = format!("limits = {{ unlimited = true }}\n{warns}{more}");
+            longest(&Policy::load(text.as_bytes(), Syntax::Toml).expect("a policy").policy)
+        };
+        assert_eq!(longest(""), None, "none of them ends the run");
+        let ends = "[[rule]]\nwhen = { type = \"max_duration\", duration = \"9s\" }\nthen = ";
+        for then in ["stop", "kill", "fail"] {
+            assert_eq!(longest(&format!("{ends}\"{then}\"\n")), Some(Duration::from_secs(9)));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use backstop_adapters::report::{Case, Format, Status, TestReport, first_seen, recognise};
+use backstop_adapters::report::{Case, Source, Status, TestReport, first_seen};
 use backstop_core::event::TestCounts;
 use backstop_core::reason::ReasonCode;
 use owo_colors::OwoColorize as _;
@@ -17,18 +17,30 @@ use crate::sanitise::harmless;
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &TestsArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let files = arguments
-        .files
-        .iter()
-        .map(|path| read(path, arguments.format))
-        .collect::<Result<Vec<_>, Error>>()?;
+    let (mut files, mut refused) = (Vec::new(), Vec::new());
+    for path in &arguments.files {
+        match read(path, &arguments.format) {
+            Ok(file) => files.push(file),
+            Err(error) => refused.push(Refused { name: input::shown(path).to_owned(), error }),
+        }
+    }
+    if files.is_empty() {
+        let first = refused.into_iter().next().expect("clap asks for one file at least");
+        return Err(first.error);
+    }
     let run = TestRun::of(&files);
     if arguments.json {
-        let text =
-            serde_json::to_string_pretty(&run.as_json(&files)).map_err(std::io::Error::from)?;
+        let object = run.as_json(&files, &refused);
+        let text = serde_json::to_string_pretty(&object).map_err(std::io::Error::from)?;
         writeln!(terminal.out, "{text}")?;
     } else {
-        write!(terminal.out, "{}", run.as_text(&files))?;
+        write!(terminal.out, "{}", run.as_text(&files, &refused))?;
+    }
+    // Who looks for the results of all files has not got them.
+    if let Some(first) = refused.first() {
+        let code = first.error.exit_code();
+        refused.iter().for_each(|file| terminal.remark(&format!("error: {}", file.error)));
+        return Ok(code);
     }
     if let Some(why) = &run.merged.broken {
         let named = files.iter().find(|file| file.report.broken.as_ref() == Some(why));
@@ -49,21 +61,37 @@ struct ReadFile {
     report: TestReport,
 }
 
-fn read(path: &str, format: Option<Format>) -> Result<ReadFile, Error> {
-    let bytes = input::read_at_most(path, MOST_BYTES)?;
-    let name = input::shown(path).to_owned();
-    match recognise(&bytes, format) {
-        Some(report) => Ok(ReadFile { name, report }),
-        None => {
-            let wanted =
-                format.map_or("test report".to_owned(), |format| format!("{format} report"));
-            let seen = match first_seen(&bytes) {
-                Some(line) => format!("it begins with `{}`", harmless(&line)),
-                None => "it is empty".to_owned(),
-            };
-            Err(Error::BadData { place: name, message: format!("no {wanted}: {seen}") })
+/// A file that says nothing.
+struct Refused {
+    name: String,
+    error: Error,
+}
+
+impl Refused {
+    fn why(&self) -> String {
+        match &self.error {
+            Error::BadData { message, .. } => message.clone(),
+            other => other.to_string(),
         }
     }
+}
+
+fn read(path: &str, format: &Source) -> Result<ReadFile, Error> {
+    let bytes = input::read_at_most(path, MOST_BYTES)?;
+    let name = input::shown(path).to_owned();
+    if let Some(report) = format.read(&bytes) {
+        return Ok(ReadFile { name, report });
+    }
+    let wanted = match format {
+        Source::Output(format) => format!("{format} report"),
+        Source::Pattern(_) => "line that the pattern matches".to_owned(),
+        Source::Auto | Source::Files { .. } => "test report".to_owned(),
+    };
+    let seen = match first_seen(&bytes) {
+        Some(line) => format!("it begins with `{}`", harmless(&line)),
+        None => "it is empty".to_owned(),
+    };
+    Err(Error::BadData { place: name, message: format!("no {wanted}: {seen}") })
 }
 
 /// All files as one test run.
@@ -74,7 +102,7 @@ struct TestRun {
 impl TestRun {
     fn of(files: &[ReadFile]) -> Self {
         let mut reports = files.iter().map(|file| file.report.clone());
-        let first = reports.next().expect("clap asks for one file at least");
+        let first = reports.next().expect("without one there is nothing to tell");
         let merged = reports.fold(first, |mut merged, report| {
             merged.merge(report);
             merged
@@ -86,7 +114,7 @@ impl TestRun {
         self.merged.cases.iter().filter(move |case| case.status == status)
     }
 
-    fn as_json(&self, files: &[ReadFile]) -> Json {
+    fn as_json(&self, files: &[ReadFile], refused: &[Refused]) -> Json {
         let names = |status| self.merged.names(status).collect::<Vec<_>>();
         let failures: Vec<_> = self
             .cases(Status::Failed)
@@ -103,36 +131,38 @@ impl TestRun {
             "failures": failures,
             "flaky": flaky.collect::<Vec<_>>(),
             "overcome": overcome.map(|case| &case.name).collect::<Vec<_>>(),
-            "broken": self.merged.broken,
+            "broken": self.merged.broken.clone().or_else(|| refused.first().map(Refused::why)),
         });
-        if let [_, _, ..] = files {
-            let files: Vec<_> = files
-                .iter()
-                .map(|file| {
-                    json!({
-                        "file": file.name,
-                        "format": file.report.format,
-                        "counts": file.report.counts(),
-                        "broken": file.report.broken,
-                    })
+        if files.len() + refused.len() > 1 {
+            let read = files.iter().map(|file| {
+                json!({
+                    "file": file.name,
+                    "format": file.report.format,
+                    "counts": file.report.counts(),
+                    "broken": file.report.broken,
                 })
-                .collect();
-            object["files"] = files.into();
+            });
+            let refused = refused.iter().map(
+                |file| json!({ "file": file.name, "format": null, "counts": null, "broken": file.why() }),
+            );
+            object["files"] = read.chain(refused).collect();
         }
         object
     }
 
-    fn as_text(&self, files: &[ReadFile]) -> String {
-        let mut text =
-            format!("{}  {}\n", summary(self.merged.counts_at_last()), formats(files).dimmed());
-        if let [_, _, ..] = files {
+    fn as_text(&self, files: &[ReadFile], refused: &[Refused]) -> String {
+        let mut text = format!("{}  {}\n", summary(&self.merged), formats(files).dimmed());
+        if files.len() + refused.len() > 1 {
             text.push('\n');
+            let mut list = |name: &str, said: &str, mark: &str| {
+                let line = format!("  {}: {said}", harmless(name));
+                text.push_str(&format!("{}{mark}\n", cut(&line, WIDTH - mark.len())));
+            };
             for file in files {
                 let mark = if file.report.broken.is_some() { "  broken" } else { "" };
-                let counts = file.report.counts_at_last();
-                let line = format!("  {}: {}", harmless(&file.name), plain_summary(counts));
-                text.push_str(&format!("{}{mark}\n", cut(&line, WIDTH - mark.len())));
+                list(&file.name, &plain_summary(&file.report), mark);
             }
+            refused.iter().for_each(|file| list(&file.name, "not read", ""));
         }
         // What passed when it was tried again is among the flaky ones.
         let failed: Vec<_> = self.cases(Status::Failed).filter(|case| !case.overcome).collect();
@@ -161,15 +191,22 @@ impl TestRun {
 }
 
 /// `3 passed, 1 failed`, with the figure that matters in colour.
-fn summary(counts: TestCounts) -> String {
-    let text = plain_summary(counts);
-    if counts.failed > 0 { text.red().bold().to_string() } else { text.bold().to_string() }
+fn summary(report: &TestReport) -> String {
+    let text = plain_summary(report);
+    let has_failed = report.counts_at_last().failed > 0;
+    if has_failed { text.red().bold().to_string() } else { text.bold().to_string() }
 }
 
-fn plain_summary(counts: TestCounts) -> String {
-    let mut text = format!("{} passed, {} failed", counts.passed, counts.failed);
-    if counts.skipped > 0 {
-        text.push_str(&format!(", {} skipped", counts.skipped));
+/// Every case is counted, also one that passed when it was tried again.
+fn plain_summary(report: &TestReport) -> String {
+    let TestCounts { passed, failed, skipped } = report.counts();
+    let mut text = format!("{passed} passed, {failed} failed");
+    let overcome = failed - report.counts_at_last().failed;
+    if overcome > 0 {
+        text.push_str(&format!(" ({overcome} passed when tried again)"));
+    }
+    if skipped > 0 {
+        text.push_str(&format!(", {skipped} skipped"));
     }
     text
 }

@@ -41,6 +41,7 @@ fn create(arguments: &TokenCreateArguments, terminal: &mut Terminal) -> Result<u
         revoked_at: None,
     };
     opened.wait(opened.store.token_put(&token))?;
+    opened.wait_for_services();
     if arguments.json {
         let mut object = serde_json::json!(token);
         object["token"] = secret.reveal().into();
@@ -88,6 +89,7 @@ fn revoke(arguments: &TokenRevokeArguments, terminal: &mut Terminal) -> Result<u
     let opened = Opened::existing(&arguments.store)?;
     refuse_if_supervised(&opened, "token revoke")?;
     if opened.wait(opened.store.token_revoke(&arguments.id, wall_time()))? {
+        opened.wait_for_services();
         writeln!(terminal.out, "token {} is refused from now on", arguments.id)?;
         return Ok(exit_code::OK);
     }

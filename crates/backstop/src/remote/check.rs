@@ -101,8 +101,8 @@ fn question(
 
 /// The code of the decision, which the server knows: it has the policy.
 fn code(arguments: &CheckArguments, server: &Server, reply: &Reply) -> Result<u8, Error> {
-    let told = reply.header(EXIT_CODE).and_then(|code| code.parse().ok());
-    match (told, reply.header(VERDICT)) {
+    let told = reply.header(EXIT_CODE.as_str()).and_then(|code| code.parse().ok());
+    match (told, reply.header(VERDICT.as_str())) {
         (Some(_), Some("complete")) if arguments.break_when_complete => Ok(exit_code::COMPLETE),
         (Some(code), Some(_)) => Ok(code),
         // Nobody may go on because of an answer that says nothing.

@@ -93,10 +93,14 @@ impl Reporter {
         let body = json!(event).to_string();
         let reply = self.server.post_once(&path, &body, &key, Scope::Report)?;
         let answer = self.answer(&reply)?;
-        if answer.get("stored").and_then(Json::as_bool) == Some(false) {
-            terminal.remark("warning: nothing was taken in; report it again");
+        match answer.get("stored") {
+            Some(Json::Null) => terminal.remark("warning: it is not known whether it was taken in"),
+            Some(Json::Bool(false)) => {
+                terminal.remark("warning: it was not taken in; report it again");
+            }
+            _ => {}
         }
-        if let Some(status) = reply.header(HALTED) {
+        if let Some(status) = reply.header(HALTED.as_str()) {
             terminal.remark(&format!("run {} is {}", harmless(&self.run), harmless(status)));
         }
         Ok(answer)

@@ -121,9 +121,16 @@ impl Card<'_> {
     fn ran(&self) -> String {
         let numbers = &self.state.statistics;
         let active = duration(Duration::from_millis(numbers.active_ms));
-        match numbers.iterations {
+        let active = match numbers.iterations {
             0 => format!("{active} active"),
             count => format!("{} · {active} active", counted(count, "iteration", "iterations")),
+        };
+        match self.engine.facts().waited() {
+            waited if waited < WORTH_TELLING => active,
+            waited => {
+                let waited = duration(Duration::from_secs(waited.as_secs()));
+                format!("{active} (and {waited} waiting for a rate limit)")
+            }
         }
     }
 
@@ -251,6 +258,9 @@ fn row(name: &str, text: &str, colour: bool) -> String {
     // Styled after it was measured: what can't be seen has no width.
     plain.replacen(name, &painted(name, Style::new().dimmed(), colour), 1)
 }
+
+/// A shorter wait is none that anybody has noticed.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 const INDENT: &str = "  ";
 const GAP: &str = "   ";

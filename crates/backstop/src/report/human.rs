@@ -175,7 +175,8 @@ impl Human {
             Note::Unkillable => "could not end",
             Note::LeftOut => "not kept in the log:",
             Note::Pretended => "no success:",
-            Note::Leaked => "the output was held open after the command had ended:",
+            // Its detail is a sentence of its own.
+            Note::Leaked => return self.warning(&noted.detail),
             Note::Refused => "refused what the command sent:",
             Note::ClaimRefused => "not done yet:",
             Note::PolicyApplied => "another policy is in force:",
@@ -191,9 +192,7 @@ impl Human {
         };
         let text = format!("{words} {}", noted.detail);
         match noted.what {
-            Note::Unkillable | Note::Leaked | Note::Refused | Note::Unguarded => {
-                self.warning(&text)
-            }
+            Note::Unkillable | Note::Refused | Note::Unguarded => self.warning(&text),
             _ => self.line(&text),
         }
     }
@@ -279,7 +278,7 @@ impl Reporter for Human {
                 };
                 self.line(&format!("{words}{}", by(&signal.by)))
             }
-            EventKind::Suspended(suspended) => {
+            EventKind::Suspended(suspended) if suspended.ms > 0 => {
                 let slept = duration(Duration::from_millis(suspended.ms));
                 self.line(&format!("everything stood still for {slept}, which does not count"))
             }
@@ -329,7 +328,10 @@ impl Reporter for Human {
             // itself what is asked.
             Verdict::Hold | Verdict::Stop if self.iteration.is_some() => {
                 let will = if decision.verdict == Verdict::Stop { "stop" } else { "hold" };
-                self.warning(&format!("will {will} when this iteration has ended: {text}"))
+                self.warning(&match ends_at_once(engine.policy()) {
+                    true => format!("ends this iteration to {will}: {text}"),
+                    false => format!("will {will} when this iteration has ended: {text}"),
+                })
             }
             _ => return String::new(),
         };
@@ -369,6 +371,12 @@ impl Reporter for Human {
             .map(|told| painted(&format!("{told}\n"), Style::new().dimmed(), self.colour));
         format!("{}\n{}", untold.unwrap_or_default(), card.show(self.colour))
     }
+}
+
+/// Whether a stop leaves an iteration no time to finish.
+fn ends_at_once(policy: &Policy) -> bool {
+    let settings = policy.settings.loop_.as_ref();
+    settings.and_then(|set| set.finish_within).is_some_and(|time| time.0.is_zero())
 }
 
 /// What ends the run, in a few words each, success first.

@@ -195,7 +195,7 @@ fn a_run_from_its_header_to_its_card() {
 
       next       backstop doctor 4K7Q2M9X              why, with the evidence
                  backstop resume 4K7Q2M9X --note "…"   go on, with a hint
-                 backstop replay 4K7Q2M9X --policy backstop.toml
+                 backstop replay 4K7Q2M9X --preset moderator
     "#);
 }
 

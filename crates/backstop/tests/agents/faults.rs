@@ -319,6 +319,37 @@ fn f31_a_permanent_failure_is_not_tried_again() {
 }
 
 #[test]
+fn a_card_tells_an_error_once_and_what_helps() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for error in ["No such host. Is it up?", "It broke. See the log.", "It broke."] {
+        let test = Loop::new().script("fails.sh", &format!("echo '{error}' >&2; exit 3"));
+        let ended = test.run(["run", "--", "./fails.sh"]).exits(12);
+        let card = words(ended.stderr.split("■").nth(1).expect("a card"));
+        assert_eq!(card.matches(error).count(), 1, "{card}");
+        assert!(card.contains("If it is harmless, give `on_error` a `pattern`"), "{card}");
+        assert!(!card.contains("backstop.toml") && card.contains("--preset ralph"), "{card}");
+        test.run(["replay", "latest", "--preset", "ralph"]).exits(0);
+    }
+    // What counts as transient need not be listed as that.
+    let policy = "preset = 'default'\n[errors]\ntransient = ['flaky']\n\
+                  [[rule]]\nwhen = { type = 'consecutive_errors', count = 1 }\nthen = 'stop'\n";
+    let test = Loop::new().file("p.toml", policy).script("fails.sh", "echo flaky >&2; exit 3");
+    test.run(["run", "--policy", "p.toml", "--", "./fails.sh"]).exits(12);
+    let diagnosis = test.state()["stop_reason"]["diagnosis"].to_string();
+    assert!(diagnosis.contains("It counts as transient"), "{diagnosis}");
+    assert!(!diagnosis.contains("[errors] transient"), "{diagnosis}");
+}
+
+#[test]
+fn a_time_out_is_told_by_its_name_and_not_by_how_often_it_came() {
+    let test = Loop::new();
+    let flags = ["run", "--iteration-timeout", "100ms", "--grace", "100ms", "--", "sleep", "300"];
+    test.run(flags).exits(32);
+    let diagnosis = test.state()["stop_reason"]["diagnosis"].to_string();
+    assert!(diagnosis.contains("did not end within its time-out"), "{diagnosis}");
+}
+
+#[test]
 fn a_full_context_is_met_by_fresh_starts_until_there_are_too_many() {
     let full = claude(&[result("Prompt is too long", true)]);
     let test = Loop::new().file("stream", &full);
@@ -326,6 +357,8 @@ fn a_full_context_is_met_by_fresh_starts_until_there_are_too_many() {
     assert!(!ended.stderr.contains("will stop"), "it did not: {}", ended.stderr);
     assert_eq!(test.events("recovered").len(), 3);
     assert_eq!(test.state()["stop_reason"]["code"], "context_overflow");
+    let card = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(card.contains("`[recover] context_max`") && !card.contains("at_least"), "{card}");
     // One that fits in afterwards goes on.
     let script = format!(
         "[ -n \"$BACKSTOP_HANDOFF\" ] || exec {MISBEHAVE} play full\nexec {MISBEHAVE} play fine"

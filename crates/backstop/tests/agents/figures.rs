@@ -235,22 +235,26 @@ fn a_model_that_only_the_command_names_is_priced() {
 
 #[test]
 fn what_a_model_told_of_its_window_holds_for_later_iterations() {
-    let stream = |used: u64| {
+    let stream = |used: u64, window: u64| {
         let mut begun = crate::message(&json!([{"type": "text", "text": "I look."}]));
         begun["message"]["usage"] = json!({"input_tokens": used, "output_tokens": 1});
         let mut ended = result("Seen.", false);
         ended["modelUsage"] = json!({"claude-sample-1": {"inputTokens": used, "outputTokens": 1,
-            "contextWindow": 1_000_000, "costUSD": 0.01}});
+            "contextWindow": window, "costUSD": 0.01}});
         claude(&[begun, ended])
     };
     let policy = "[limits]\niterations = 2\n[[rule]]\n\
                   when = { type = 'context_usage', at_least = 0.7 }\nthen = 'recover'\n";
-    let test = Loop::new().file("p.toml", policy).file("1", &stream(100_000));
-    let test = test.file("2", &stream(150_000)).script("claude", "cat $BACKSTOP_ITERATION");
-    test.run(["run", "--policy", "p.toml", "--", "./claude", "-p", "x"]).exits(125);
-    let told = test.events("context");
-    let limits: Vec<_> = told.iter().filter_map(|context| context["limit"].as_u64()).collect();
     let large = 1_000_000;
-    assert_eq!(limits, [200_000, large, large, large], "a message and a result in each");
-    assert_eq!(test.events("recovered"), Vec::<serde_json::Value>::new());
+    // Where the second one is told a smaller one, that is what counts.
+    for window in [large, 200_000] {
+        let test = Loop::new().file("p.toml", policy).file("1", &stream(100_000, large));
+        let test = test.file("2", &stream(150_000, window));
+        let test = test.script("claude", "cat $BACKSTOP_ITERATION");
+        test.run(["run", "--policy", "p.toml", "--", "./claude", "-p", "x"]).exits(125);
+        let told = test.events("context");
+        let limits: Vec<_> = told.iter().filter_map(|context| context["limit"].as_u64()).collect();
+        assert_eq!(limits, [200_000, large, large, window], "a message and a result in each");
+        assert_eq!(test.events("recovered"), Vec::<serde_json::Value>::new());
+    }
 }

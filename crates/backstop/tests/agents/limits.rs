@@ -82,7 +82,9 @@ fn money_by_the_result_of_an_earlier_turn() {
     let test = Loop::new().file("stream", &stream);
     let flags = ["--max-cost", "2", "--finish-within", "0s", "--grace", "2s"];
     let stays = [play(&flags, "stream"), vec!["--stay"]].concat();
-    test.run(stays).exits(128);
+    let ended = test.run(stays).exits(128);
+    assert!(!ended.stderr.contains("when this iteration has ended"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ends this iteration to stop: cost_limit"), "{}", ended.stderr);
     test.leaves_nothing();
     assert_eq!(test.state()["facts"]["cost_usd"], 2.5);
     assert_eq!(test.state()["facts"]["iterations"], 1);

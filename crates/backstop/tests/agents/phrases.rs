@@ -136,6 +136,13 @@ fn f6_the_flag_listens_to_the_words_of_an_agent_that_is_known() {
         ("my-agent", "{\"odd\":\"ALL DONE\"}\n".to_owned(), 0),
         ("my-agent", "{\"odd\":\"ALL DONE\"}".to_owned(), 0),
         ("my-agent", "it is ALL DONE".to_owned(), 0),
+        // Commands that are only printed, and what comes behind them.
+        ("my-agent", "claude --version isn't there\nit is ALL DONE\n".to_owned(), 0),
+        ("my-agent", "codex exec --help  # Codex's, and the users'\nALL DONE\n".to_owned(), 0),
+        ("my-agent", "claude -p prints the users' names\none\nALL DONE\n".to_owned(), 0),
+        ("my-agent", "claude -p 'first\nthen say ALL DONE' \\\n --verbose\n".to_owned(), 125),
+        ("my-agent", "docker run img claude -p \"say ALL DONE\"\n".to_owned(), 125),
+        ("my-agent", "claude -p the users'\ncodex exec \"say ALL DONE\"\n".to_owned(), 125),
         ("claude", "I look around.\nALL DONE now.\n".to_owned(), 0),
         ("codex", "I look around.\nALL DONE now.\n".to_owned(), 0),
     ] {
@@ -175,4 +182,24 @@ fn f6_a_prompt_that_holds_the_phrase_is_warned_of() {
     let flags = ["run", "--until-output", "ALL DONE", "--stdin", "PROMPT.md", "--once", "--"];
     let ended = test.run(flags.into_iter().chain(["true"]));
     assert!(ended.stderr.contains("the prompt contains `ALL DONE` too"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_agent_that_says_that_it_failed_has_not_done_its_work() {
+    let says = block(&json!({"type": "text", "text": PHRASE}), None);
+    let stream = claude(&[says, result("API Error: 500 Internal server error", true)]);
+    for exit in ["0", "1"] {
+        let test = Loop::new().file("stream", &stream);
+        let flags = ["--agent", "claude", "--until-output", PHRASE, "--max-iterations", "1"];
+        let mut words = play(&flags, "stream");
+        words.extend(["--exit", exit]);
+        test.run(words).exits(125);
+        assert_eq!(test.events("matched").len(), 1);
+        let refused = test.events("noted");
+        assert!(refused.iter().any(|note| note["what"] == "claim_refused"), "{refused:?}");
+    }
+    // What was proven counts, whatever the agent says.
+    let test = Loop::new().file("stream", &stream);
+    let flags = ["--agent", "claude", "--until-output", PHRASE, "--verify", "true"];
+    test.run(play(&flags, "stream")).exits(0);
 }

@@ -51,6 +51,21 @@ fn a_record_that_an_agent_only_shows_is_no_launch() {
 }
 
 #[test]
+fn a_capture_that_an_agent_quotes_is_none_of_its_own() {
+    let capture = claude(&[result("no", true)]);
+    let fenced = format!("These are its lines:\n\n```json\n{capture}```\nThat is all.\n");
+    let bare = format!("These are its lines:\n\n{capture}\nThat is all.\n");
+    for (agent, answer) in [("claude", &fenced), ("claude", &bare), ("codex", &bare)] {
+        let test = Loop::new().file("answer", answer).script(agent, "cat answer");
+        let ended = test.run(["run", "--once", "--", &format!("./{agent}")]).exits(0);
+        assert_eq!(ended.stdout, *answer);
+        let facts = &test.state()["facts"];
+        assert_eq!((&facts["tokens"], &facts["cost_usd"]), (&json!(0), &json!(0.0)), "{agent}");
+        assert_eq!(test.events("error"), Vec::<serde_json::Value>::new());
+    }
+}
+
+#[test]
 fn what_a_script_prints_after_its_agent_is_shown_and_changes_nothing() {
     let printed = [
         r#"{"type":"message","role":"user","content":"an export","timestamp":"2026-01-01T00:00:00Z"}"#,
@@ -209,6 +224,24 @@ fn a_command_that_is_printed_before_it_runs_says_nothing() {
 }
 
 #[test]
+fn a_command_that_a_shell_traces_says_nothing() {
+    let failed = result("Not yet.", true);
+    for (shell, goal) in
+        [("sh", "say ALL DONE when ready"), ("bash", "first this\nthen say ALL DONE")]
+    {
+        let test = Loop::new().file("stream", &claude(std::slice::from_ref(&failed)));
+        let test = test.script("claude", "cat stream; exit 1");
+        let command = format!("claude -p \"{goal}\" --output-format stream-json --verbose");
+        let test = test.file("loop.sh", &format!("PATH=$PWD:$PATH\nset -x\n{command}\n"));
+        let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1", "--"];
+        test.run(flags.into_iter().chain([shell, "loop.sh"])).exits(125);
+    }
+    let test = Loop::new().file("loop.sh", "set -x\necho ALL DONE >&2\n");
+    let flags = ["run", "--until-output", "ALL DONE", "--max-iterations", "1", "--"];
+    test.run(flags.into_iter().chain(["sh", "loop.sh"])).exits(0);
+}
+
+#[test]
 fn words_behind_a_record_that_an_agent_shows_are_still_its_own() {
     let shown = "{\"type\":\"thread.started\",\"thread_id\":\"x\"}";
     let said = format!("It prints this:\n{shown}\nALL DONE\n");
@@ -220,9 +253,8 @@ fn words_behind_a_record_that_an_agent_shows_are_still_its_own() {
 
 #[test]
 fn an_agent_behind_anothers_words_is_shown_as_one() {
-    let stream = format!("I have read it.\n{}", codex(100, 10));
-    let test = Loop::new().file("stream", &stream).script("claude", "cat stream");
-    let ended = test.run(["run", "--once", "--", "./claude", "-p", "x"]).exits(0);
+    let test = Loop::new().file("stream", &codex(100, 10)).script("claude", "echo I have read it.");
+    let ended = run_script(&test, &[], "claude -p x; cat stream").exits(125);
     assert!(!ended.stdout.contains("thread.started"), "{}", ended.stdout);
     assert_eq!(test.state()["facts"]["tokens"], 110);
 }

@@ -105,6 +105,8 @@ fn f10_all_waits_together_have_a_budget_that_nothing_resets() {
     assert_eq!(test.state()["facts"]["iterations"], 4, "and not a third one");
     test.run(["resume", "latest"]).exits(33);
     assert_eq!(test.state()["facts"]["iterations"], 5);
+    let shown = test.run(["show", "latest"]).stdout;
+    assert!(shown.contains("s waiting for a rate limit)"), "{shown}");
 }
 
 #[test]
@@ -132,7 +134,12 @@ fn f10_a_single_wait_has_a_limit_too() {
         .file("p.toml", "[limits]\niterations = 50\n[wait]\nmax_per_wait = '1m'\n");
     let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
     assert_eq!(test.state()["facts"]["iterations"], 1);
-    assert!(ended.stderr.contains("1m"), "{}", ended.stderr);
+    let card = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        card.contains("1m") && card.contains("`[wait] max_per_wait` and `max_total`"),
+        "{card}"
+    );
+    assert!(card.contains("(all of its limit is used); it opens again at 20"), "{card}");
 }
 
 #[test]

@@ -535,6 +535,41 @@ fn real_settings_take_our_hooks_and_give_them_back() {
 }
 
 #[test]
+fn an_undone_installation_leaves_nothing() {
+    let session = Session::new("claude-code", "");
+    session.run(&["hook", "install", "claude-code", "--yes"]);
+    session.run(&["hook", "install", "claude-code", "--undo", "--yes"]);
+    assert!(!session.work().join(".claude").exists());
+    let again = session.run(&["hook", "install", "claude-code", "--undo", "--yes"]);
+    assert!(again.contains("nothing to do: claude-code does not call backstop"), "{again}");
+}
+
+#[test]
+fn a_folder_that_was_there_stays() {
+    let session = Session::new("claude-code", "");
+    let folder = session.work().join(".claude");
+    fs::create_dir(&folder).unwrap();
+    for existing in [None, Some("")] {
+        if let Some(text) = existing {
+            fs::write(folder.join("settings.json"), text).unwrap();
+        }
+        session.run(&["hook", "install", "claude-code", "--yes"]);
+        assert!(folder.join("settings.json").exists());
+        session.run(&["hook", "install", "claude-code", "--undo", "--yes"]);
+        assert_eq!(fs::read_dir(&folder).expect("it is still there").count(), 0, "{existing:?}");
+    }
+    // The user's own is never removed, whoever made it.
+    let session = Session::new("codex", "");
+    let printed = session.run(&["hook", "install", "codex", "--user", "--yes"]);
+    let wrote = printed.lines().find_map(|line| line.strip_prefix("wrote ")).expect("a file");
+    let file = Path::new(wrote.split(": ").next().unwrap());
+    assert!(file.exists(), "{printed}");
+    session.run(&["hook", "install", "codex", "--user", "--undo", "--yes"]);
+    let folder = file.parent().unwrap();
+    assert_eq!(fs::read_dir(folder).expect("it is still there").count(), 0);
+}
+
+#[test]
 fn settings_that_are_broken_are_left_alone() {
     let session = Session::new("claude-code", "");
     fs::create_dir(session.work().join(".claude")).unwrap();

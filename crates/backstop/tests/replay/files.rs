@@ -161,6 +161,25 @@ fn times_of_the_past_are_kept() {
 }
 
 #[test]
+fn a_trial_takes_as_long_as_its_agent_and_its_tests() {
+    let trial = |day: u32| {
+        json!({"trial_name": "t", "is_resolved": true, "parser_results": {"a": "passed"},
+            "agent_started_at": format!("2025-03-0{day}T10:00:00Z"),
+            "agent_ended_at": format!("2025-03-0{day}T10:06:00Z"),
+            "test_ended_at": format!("2025-03-0{day}T10:07:00Z")})
+    };
+    for (file, launches) in [(trial(1), 1), (json!({"results": [trial(1), trial(3)]}), 2)] {
+        let object = Test::new()
+            .file("results.json", file.to_string())
+            .run(["replay", "results.json", "--json"])
+            .exits(0)
+            .json();
+        assert_eq!(object["facts"]["iterations"], launches, "{object:#}");
+        assert_eq!(object["facts"]["active_ms"], launches * 7 * 60_000);
+    }
+}
+
+#[test]
 fn the_time_between_two_launches_is_nobodys() {
     let session = |name: &str, day: u32| {
         format!(

@@ -175,6 +175,17 @@ fn once_is_verified_too() {
 fn a_rule_that_fires_goes_before_once() {
     let units = ["units", "4", "--status", "rejected"];
     let test = Loop::new();
-    test.run(run_of(&["--once", "--preset", "pipeline"], &units)).exits(41);
-    assert_eq!(test.state()["run_status"], "stopped");
+    test.run(run_of(&["--once", "--preset", "pipeline"], &units)).exits(42);
+    let state = test.state();
+    assert_eq!(state["run_status"], "stopped");
+    // The first unit was enough. That three in a row were bad fires a rule of higher priority, but
+    // only when the run was to end already, whether the command was ended or was too fast for that.
+    assert_eq!(state["stop_reason"]["condition"], "REJECT_RATE");
+}
+
+#[test]
+fn a_single_iteration_that_is_killed_says_by_what() {
+    let test = Loop::new();
+    let ended = test.run(["run", "--once", "--", "sh", "-c", "kill -9 $$"]).exits(31);
+    assert!(ended.stderr.contains("The command was ended by SIGKILL"), "{}", ended.stderr);
 }

@@ -153,3 +153,16 @@ fn an_order_is_heard_wherever_the_run_is() {
 fn sent_a_signal(test: &Loop) -> bool {
     test.events("noted").iter().any(|note| note["what"] == "signalled")
 }
+
+#[test]
+fn flags_stay_over_a_policy_that_is_applied() {
+    let test = Loop::new();
+    test.run(["run", "--max-iterations", "2", "--grace", "1s", "--", "true"]).exits(125);
+    let test = test.file("backstop.toml", "[limits]\niterations = 50\ncost_usd = 3.0\n");
+    let applied = test.run(["policy", "apply", "latest"]).exits(0);
+    assert!(applied.stderr.contains("the 2 flags"), "{}", applied.stderr);
+    assert!(applied.stdout.contains("backstop.toml + 2 flags"), "{}", applied.stdout);
+    test.run(["resume"]).refused(65, &["--raise iterations="]);
+    let again = test.run(["policy", "apply", "latest"]).exits(0);
+    assert!(again.stdout.contains("has this policy already"), "{}", again.stdout);
+}

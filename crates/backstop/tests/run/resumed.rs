@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run_of;
 use crate::support::looping::{Loop, active_ms, at, wait_for};
+use crate::{run_of, usage};
 
 #[test]
 fn a_total_must_be_raised() {
@@ -153,4 +153,83 @@ fn an_unfinished_iteration_is_run_again_after_a_stop() {
 fn has_halted(test: &Loop) -> bool {
     let shown = test.run(["show", "latest", "--events"]);
     shown.stdout.contains(r#""type":"halted""#)
+}
+
+#[test]
+fn every_limit_that_was_reached_is_raised_by_the_hint() {
+    let spends = usage(10, "1.09");
+    let test = Loop::new().script("agent.sh", &format!("{spends}; [ -e go ] || sleep 300"));
+    let limits = ["--max-cost", "1", "--max-iterations", "1", "--finish-within", "0s"];
+    let ended = test.run([&["run"], &limits[..], &["--", "./agent.sh"]].concat());
+    let ended = ended.exits(128);
+    let both = "--raise cost_usd=2.18 --raise iterations=2";
+    assert!(ended.stderr.contains(both), "the card names what ended it first: {}", ended.stderr);
+    test.run(["resume"]).refused(65, &["--raise cost_usd=2.18", "--raise iterations=2"]);
+    let kept = ["--raise cost_usd=2.18", "--raise iterations=3"];
+    test.run(["resume", "--raise", "iterations=3"]).refused(65, &kept);
+    let kept = ["--raise iterations=2", "--raise cost_usd=4"];
+    test.run(["resume", "--raise", "cost_usd=4"]).refused(65, &kept);
+    let test = test.file("go", "");
+    test.run(["resume", "--raise", "cost_usd=2.18", "--raise", "iterations=2"]).exits(128);
+}
+
+#[test]
+fn what_the_next_iteration_would_cost_must_be_raised_too() {
+    let test = Loop::new().script("agent.sh", &usage(10, "1.8"));
+    let limits = ["run", "--max-cost", "10", "--preflight", "--", "./agent.sh"];
+    let ended = test.run(limits).exits(128);
+    assert!(ended.stderr.contains("The next iteration will likely take"), "{}", ended.stderr);
+    let short = ["so it would stop again at once", "--raise cost_usd="];
+    test.run(["resume"]).refused(65, &short);
+    assert_eq!(test.events("resumed").len(), 0, "a refusal changes nothing");
+}
+
+#[test]
+fn who_watches_a_resumption_sees_what_was_journalled_for_it() {
+    let test = Loop::new();
+    test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125);
+    let ended = test.run(["resume", "--json", "--raise", "iterations=2"]).exits(125);
+    for kind in ["raised", "resumed"] {
+        let line = format!(r#""type":"{kind}""#);
+        assert_eq!(ended.stdout.matches(&line).count(), 1, "{kind}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_run_that_resumes_by_itself_waits_until_the_provider_takes_more() {
+    let limited = r#"[ "$BACKSTOP_ITERATION" = 1 ] || exit 0
+echo "::backstop {\"type\":\"worker\",\"status\":\"rate_limited\",\"retry_at\":\"$(date -u -d '+4 seconds' +%FT%TZ)\"}""#;
+    let test = Loop::new().script("agent.sh", limited);
+    let ended = test.run(["run", "--once", "--auto-resume", "1", "--", "./agent.sh"]).exits(0);
+    assert!(ended.stderr.contains("resuming after rate_limited"), "{}", ended.stderr);
+    let retry_at = &test.events("worker")[0]["retry_at"];
+    let retry_at: jiff::Timestamp = retry_at.as_str().expect("a time").parse().expect("a time");
+    let next = &test.events("iteration_started")[1];
+    assert!(at(next) >= retry_at, "{next}");
+}
+
+#[test]
+fn a_run_does_not_resume_by_itself_where_the_provider_makes_it_wait_too_long() {
+    let limited = r#"echo '::backstop {"type":"worker","status":"rate_limited","retry_at":"2100-01-01T00:00:00Z"}'"#;
+    let test = Loop::new().script("agent.sh", limited);
+    let ended = test.run(["run", "--auto-resume", "3", "--", "./agent.sh"]).exits(33);
+    assert!(ended.stderr.contains("not resumed by itself"), "{}", ended.stderr);
+    assert_eq!(test.events("resumed").len(), 0);
+    assert_eq!(test.events("iteration_started").len(), 1);
+}
+
+#[test]
+fn a_supervisor_that_ends_its_run_is_waited_for() {
+    let agent = "[ -e up ] && exit 0\n\
+                 trap 'while [ ! -e over ]; do sleep 0.1; done; exit 1' TERM; touch up\n\
+                 while :; do sleep 0.1; done";
+    let test = Loop::new().script("agent.sh", agent);
+    let running = test.start_unheard(["run", "--until-success", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up") && test.has("iteration_started"));
+    running.signal(Signal::KILL);
+    let resume = test.start_into("said", ["resume"]);
+    wait_for("its words", || test.read("said").contains("waiting until process"));
+    std::fs::write(test.work().join("over"), "").expect("can be written");
+    resume.ends().exits(0);
+    assert_eq!(test.state()["run_status"], "completed");
 }

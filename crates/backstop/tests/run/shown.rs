@@ -157,3 +157,16 @@ fn listens_to_interrupts(pid: u32) -> bool {
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .is_some_and(|mask| mask & 2 != 0)
 }
+
+#[test]
+fn every_rule_that_cannot_be_held_is_told_of_once() {
+    let policy = "preset = \"default\"\n[[rule]]\n\
+                  when = { type = \"custom_script\", script = \"./absent\" }\n\
+                  then = \"complete\"\non_unknown = \"ignore\"\n";
+    let test = Loop::new().file("backstop.toml", policy);
+    let ended = test.run(["run", "--max-iterations", "2", "--", "true"]).exits(125);
+    let lines = ended.stderr.lines().filter(|line| line.contains("is not held"));
+    let lines: Vec<_> = lines.collect();
+    assert_eq!(lines.len(), 2, "{}", ended.stderr);
+    assert!(lines[0].contains("custom_script") && lines[1].contains("max_tokens"), "{lines:?}");
+}

@@ -1,7 +1,11 @@
 //! What a run is given: standard input, a policy, labels, a store.
 
+use std::io::Write as _;
+
+use rustix::process::Signal;
+
 use crate::run_of;
-use crate::support::looping::Loop;
+use crate::support::looping::{Loop, wait_for};
 
 #[test]
 fn every_iteration_reads_the_file() {
@@ -140,4 +144,31 @@ fn a_child_is_told_who_and_where_it_is() {
     assert!(ended.stdout.contains("BACKSTOP_ITERATION=1\n"));
     assert!(ended.stdout.contains("BACKSTOP_SOCKET=/"));
     assert!(!ended.stdout.contains("BACKSTOP_RESUME_FROM"));
+}
+
+#[test]
+fn standard_input_that_never_ends_is_waited_for_as_long_as_the_run_may_take() {
+    let test = Loop::new().script("agent.sh", "echo go > went");
+    let (reader, _writer) = std::io::pipe().expect("a pipe");
+    let run = ["run", "--once", "--max-duration", "1500ms", "--", "./agent.sh"];
+    let ended = test.launch(test.command(run).stdin(reader)).ends().exits(124);
+    let said = ["reading standard input", "has not ended within", "/dev/null"];
+    assert!(said.iter().all(|words| ended.stderr.contains(words)), "{}", ended.stderr);
+    assert!(!test.exists("went"));
+}
+
+#[test]
+fn who_reads_standard_input_can_be_told_to_end() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let test = Loop::new().script("agent.sh", "echo go > went");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let running = test.launch(test.command(["run", "--", "./agent.sh"]).stdin(reader));
+        // What is written is read at once, and the signals are held back before that.
+        (&writer).write_all(b"a prompt").expect("can be written");
+        wait_for("it to read", || rustix::io::ioctl_fionread(&writer).is_ok_and(|left| left == 0));
+        running.signal(signal);
+        let ended = running.ends().exits(code);
+        assert!(ended.stderr.contains("nothing was started"), "{}", ended.stderr);
+        assert!(!test.exists("went"));
+    }
 }

@@ -99,7 +99,52 @@ fn what_the_output_tells_is_not_counted_again() {
         let test = test.file("backstop.toml", policy);
         let ended = test.run(["run", "--once", "--telemetry", "--", "./codex.sh"]);
         assert_eq!(test.state()["facts"]["tokens"], 10, "printed first: {first}");
-        assert_eq!(test.state()["facts"]["cost_usd"], json!(0.0), "printed first: {first}");
-        assert_eq!(ended.stderr.matches("its telemetry is not counted").count(), 1);
+        assert_eq!(test.state()["facts"]["cost_usd"], json!(0.6), "printed first: {first}");
+        assert_eq!(test.state()["facts"]["cost_known"], true, "printed first: {first}");
+        let said = ended.stderr.matches("so of its telemetry only the cost");
+        assert_eq!(said.count(), 1, "{}", ended.stderr);
     }
+}
+
+/// A stream of Claude that tells tokens on the way, telemetry that tells a cost, and perhaps a result.
+fn claude_that_exports(cost: &str, end: &str) -> Loop {
+    let message = r#"{"type":"assistant","session_id":"s","parent_tool_use_id":null,"message":{"id":"m","role":"assistant","model":"claude-sample-1","content":[],"usage":{"input_tokens":7,"output_tokens":3}}}"#;
+    let body = format!(
+        "printf '%s\\n' '{message}'\n\
+         until $BACKSTOP show latest --events | grep -q '\"input_tokens\":7'; do sleep 0.05; done\n\
+         {MISBEHAVE} export --cost {cost} >&2\n{end}"
+    );
+    let test = Loop::new().variable("BACKSTOP", env!("CARGO_BIN_EXE_backstop"));
+    test.script("claude.sh", &body).file("backstop.toml", "[loop]\nagent = \"claude\"\n")
+}
+
+#[test]
+fn a_cost_that_only_the_telemetry_tells_ends_an_iteration_in_the_middle() {
+    let test = claude_that_exports("1.2", "sleep 300");
+    let flags = ["--once", "--telemetry", "--max-cost", "1", "--finish-within", "0s"];
+    test.run([&["run"], &flags[..], &["--", "./claude.sh"]].concat()).exits(128);
+    let facts = &test.state()["facts"];
+    assert_eq!(facts["cost_usd"], json!(1.2));
+    assert_eq!(facts["tokens"], 10);
+}
+
+#[test]
+fn the_cost_of_the_result_replaces_that_of_the_telemetry() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"Done.","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":3}}"#;
+    let test = claude_that_exports("0.4", &format!("printf '%s\\n' '{result}'"));
+    test.run(["run", "--once", "--telemetry", "--", "./claude.sh"]).exits(0);
+    let facts = &test.state()["facts"];
+    assert_eq!(facts["cost_usd"], json!(0.5));
+    assert_eq!(facts["tokens"], 10);
+}
+
+#[test]
+fn a_limit_on_money_that_is_looked_at_late_is_told_of() {
+    let test = Loop::new().script("claude", "true");
+    let run =
+        |flags: &[&str]| test.run([&["run", "--dry-run"], flags, &["--", "./claude"]].concat());
+    let said = "`--telemetry` or `[prices]`";
+    assert!(run(&["--max-cost", "1"]).exits(0).stdout.contains(said));
+    assert!(!run(&["--max-cost", "1", "--telemetry"]).exits(0).stdout.contains(said));
+    assert!(!run(&[]).exits(0).stdout.contains(said));
 }

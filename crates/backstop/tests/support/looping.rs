@@ -141,6 +141,18 @@ impl Loop {
         Running { child: Some(child.expect("the binary can be started")) }
     }
 
+    /// Starts the binary and has what it says written to a file beside the agent.
+    pub fn start_into<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        file: &str,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Running {
+        let said = fs::File::create(self.work().join(file)).expect("can be written");
+        let mut command = self.command(arguments);
+        let child = command.stdout(Stdio::null()).stderr(said).spawn();
+        Running { child: Some(child.expect("the binary can be started")) }
+    }
+
     /// Starts a command with its output to be read at its end.
     pub fn launch(&self, command: &mut Command) -> Running {
         let child = command

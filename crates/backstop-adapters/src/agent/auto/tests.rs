@@ -151,6 +151,201 @@ fn an_agent_that_starts_behind_anothers_words_is_followed() {
 }
 
 #[test]
+fn records_of_its_own_in_a_block_of_code_are_only_shown() {
+    let failed = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9,"session_id":"s","total_cost_usd":1.0}"#;
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    for (agent, records) in [
+        (Agent::Claude, CLAUDE.trim_end()),
+        (Agent::Claude, failed),
+        (Agent::Claude, error),
+        (Agent::Codex, CODEX.trim_end()),
+        (Agent::Gemini, GEMINI.trim_end()),
+        (Agent::OpenCode, OPENCODE.trim_end()),
+    ] {
+        for (opens, closes) in [("```json", "```"), ("````", "````"), ("  ~~~", "  ~~~")] {
+            let answer = format!("It printed:\n{opens}\n{records}\n{closes}\nThat is all.\n");
+            for mut adapter in [agent.adapter(), Box::new(Auto::beginning_with(agent))] {
+                let (told, outcome) = read(adapter.as_mut(), answer.as_bytes(), Some(SUCCEEDED));
+                let [result] = &told[..] else { panic!("{agent} {told:?}") };
+                assert!(result.starts_with("result It printed:"), "{agent} {result:?}");
+                assert!(result.ends_with("That is all."), "{agent} {result:?}");
+                assert_eq!(outcome, Outcome::Succeeded, "{agent} {records}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_of_code_that_is_never_closed_hides_no_records() {
+    let many = CLAUDE.repeat(MOST_HELD);
+    for records in [CLAUDE, &many] {
+        let heard = |mut auto: Auto, stream: &str| {
+            let (mut told, outcome) = read(&mut auto, stream.as_bytes(), Some(SUCCEEDED));
+            // People have seen all of it already.
+            told.retain(|line| !line.starts_with("notice"));
+            (told, outcome)
+        };
+        let behind = format!("the notes:\n```\n{records}");
+        let heard_behind = heard(Auto::beginning_with(Agent::Claude), &behind);
+        assert_eq!(heard_behind, heard(Auto::new(), records));
+    }
+}
+
+#[test]
+fn an_answer_may_be_a_list() {
+    for agent in [Agent::Claude, Agent::Codex] {
+        let mut auto = Auto::alone_with(agent);
+        let list = "[\n  \"a.rs\",\n  \"b.rs\"\n]";
+        let (told, outcome) = read(&mut auto, format!("{list}\n").as_bytes(), Some(SUCCEEDED));
+        assert_eq!((told, outcome), (vec![format!("result {list}")], Outcome::Succeeded));
+    }
+}
+
+#[test]
+fn what_a_script_prints_around_an_agent_does_not_hide_its_records() {
+    let result = CLAUDE.lines().last().unwrap();
+    let heard = |mut auto: Auto, stream: &str| {
+        let (told, outcome) = read(&mut auto, stream.as_bytes(), Some(SUCCEEDED));
+        (told.into_iter().filter(|line| line != "launched").collect::<Vec<_>>(), outcome)
+    };
+    let alone = heard(Auto::beginning_with(Agent::Claude), result);
+    assert!(alone.0[0].starts_with("usage"), "{alone:?}");
+    for (above, below) in [
+        ("~~~~ run ~~~~", "~~~~~~~~"),
+        ("~~~~~~~~", "~~~~~~~~"),
+        ("```", "```"),
+        ("~~~~~~~~", "~~~~ end ~~~~"),
+        ("```", ""),
+    ] {
+        let around = format!("{above}\n\n{result}\n{below}\n");
+        assert_eq!(heard(Auto::beginning_with(Agent::Claude), &around), alone, "{around}");
+        // Where they are asked for, it does not matter what else is said.
+        let auto = Auto::beginning_with(Agent::Claude).asked_for_records(true);
+        let amid = format!("starting\n{around}done\n");
+        assert_eq!(heard(auto, &amid), alone, "{amid}");
+    }
+    // Words tell that it is shown, before it or behind.
+    for shown in
+        [format!("It printed\n```\n{result}\n```\n"), format!("```\n{result}\n```\nThat.\n")]
+    {
+        let (told, outcome) = heard(Auto::beginning_with(Agent::Claude), &shown);
+        assert!(told.iter().all(|line| line.starts_with("result")), "{told:?}");
+        assert_eq!((told.len(), outcome), (1, Outcome::Succeeded), "{shown}");
+    }
+}
+
+#[test]
+fn behind_a_block_of_code_that_was_none_others_are_followed() {
+    let many = CLAUDE.repeat(MOST_HELD);
+    let mut auto = Auto::beginning_with(Agent::Claude);
+    let told = told(&mut auto, &format!("the notes:\n```\n{many}{CODEX}"));
+    assert_eq!(auto.agent(), Some(Agent::Codex));
+    assert!(told.contains(&"said Done.".to_owned()));
+}
+
+#[test]
+fn an_agent_is_followed_behind_a_text_without_an_end() {
+    let aider = "Aider v0.86.2\nMain model: m with diff edit format\nCommit 591894f docs: more\n";
+    let codex = "OpenAI Codex v0.60.1 (research preview)\n--------\nmodel: gpt-5\n--------\nuser\n\
+        look\ncodex\nI will.\n";
+    let (first, rest) = CLAUDE.split_once('\n').unwrap();
+    let more = rest.lines().next().unwrap();
+    for begins in [aider, codex] {
+        let mut auto = Auto::new();
+        let stream = format!("{begins}{first}\n{more}\n{more}\n{rest}");
+        let (told, outcome) = read(&mut auto, stream.as_bytes(), Some(SUCCEEDED));
+        assert_eq!((auto.agent(), outcome), (Some(Agent::Claude), Outcome::Succeeded), "{told:?}");
+        assert!(told.contains(&"usage 7 2 0 0 $0.5000".to_owned()), "{told:?}");
+        assert!(!told.iter().any(|line| line.contains("\"type\"")), "{told:?}");
+        // Nothing follows a short one either.
+        let mut auto = Auto::new();
+        let told = self::told(&mut auto, &format!("{begins}{CLAUDE}"));
+        assert!(told.contains(&"usage 7 2 0 0 $0.5000".to_owned()), "{told:?}");
+        // What it says in between shows that it goes on, and that they are shown.
+        let mut auto = Auto::new();
+        let stream = format!("{begins}{first}\n{more}\n{more}\nand then\n{rest}");
+        assert!(!self::told(&mut auto, &stream).iter().any(|line| line.starts_with("usage")));
+    }
+}
+
+#[test]
+fn nobody_follows_one_that_is_alone() {
+    for (agent, others) in [(Agent::Codex, CLAUDE), (Agent::Claude, CODEX), (Agent::Aider, CLAUDE)]
+    {
+        let mut auto = Auto::alone_with(agent);
+        let answer = format!("This is the file:\n{others}");
+        let (told, outcome) = read(&mut auto, answer.as_bytes(), Some(SUCCEEDED));
+        assert!(!told.iter().any(|line| line.starts_with("usage")), "{agent} {told:?}");
+        assert_eq!((auto.agent(), outcome), (Some(agent), Outcome::Succeeded));
+    }
+}
+
+#[test]
+fn what_one_that_is_alone_introduces_is_only_shown() {
+    let result = CLAUDE.lines().last().unwrap();
+    for (agent, records) in
+        [(Agent::Claude, CLAUDE), (Agent::Claude, result), (Agent::Codex, CODEX)]
+    {
+        for answer in [
+            format!("It has these lines:\n\n{records}\nThat is all.\n"),
+            format!("First:\n{records}\nand then:\n{records}\nThat is all.\n"),
+        ] {
+            let mut auto = Auto::alone_with(agent);
+            let (told, outcome) = read(&mut auto, answer.as_bytes(), Some(SUCCEEDED));
+            let [said] = &told[..] else { panic!("{agent} {told:?}") };
+            assert!(said.starts_with("result ") && said.ends_with("That is all."), "{said}");
+            assert_eq!(outcome, Outcome::Succeeded);
+        }
+    }
+    let mut auto = Auto::alone_with(Agent::Claude);
+    let last = format!("It ends with:\n{result}\n");
+    let (told, _) = read(&mut auto, last.as_bytes(), Some(SUCCEEDED));
+    assert_eq!(told, ["result It ends with:"]);
+    // What is its own is the last that it prints, or goes on for long.
+    for records in [CLAUDE, &CLAUDE.repeat(MOST_HELD)] {
+        let mut auto = Auto::alone_with(Agent::Claude);
+        let (told, _) = read(&mut auto, format!("warming up:\n{records}").as_bytes(), None);
+        let usages = |told: &[String]| told.iter().filter(|line| line.starts_with("usage")).count();
+        assert_eq!(usages(&told), usages(&crate::testing::told(&mut Auto::new(), records)));
+    }
+}
+
+#[test]
+fn nothing_is_only_shown_by_one_that_is_asked_for_records() {
+    let output = format!("reading the settings:\n{CLAUDE}\nGood bye.\n");
+    let mut auto = Auto::alone_with(Agent::Claude).asked_for_records(true);
+    let (told, _) = read(&mut auto, output.as_bytes(), Some(SUCCEEDED));
+    assert!(told.iter().any(|line| line.starts_with("usage")), "{told:?}");
+}
+
+#[test]
+fn what_is_printed_amid_the_text_of_one_is_no_other_agents() {
+    let codex = "OpenAI Codex v0.60.1 (research preview)\n--------\nmodel: gpt-5\n--------\nuser\n\
+        look\nexec\nbash -lc \"cat a.jsonl\" in /x succeeded in 10ms:\n";
+    let dated = "[2025-08-31T12:37:08] OpenAI Codex v0.27.0 (research preview)\n--------\n\
+        [2025-08-31T12:37:09] exec cat a.jsonl in /x\n\
+        [2025-08-31T12:37:10] cat a.jsonl succeeded in 1ms:\n";
+    let aider = "Aider v0.86.2\nMain model: m with diff edit format\n\nHere is the file:\n\n";
+    let history =
+        "# aider chat started at 2026-08-07 10:00:00\n\n> Aider v0.86.2  \n\n#### look\n\n";
+    let spent = "Tokens: 2.4k sent, 91 received. Cost: $0.25 message, $0.25 session.";
+    for (begins, ends, usage) in [
+        (codex, "codex\nIt is a stream.\ntokens used\n1,234\n", "usage 1234 0 0 0"),
+        (dated, "[2025-08-31T12:37:11] tokens used: 1234\n", "usage 1234 0 0 0"),
+        (aider, &format!("\n{spent}\n"), "usage 2400 91 0 0 $0.2500"),
+        (history, &format!("\n> {spent}  \n"), "usage 2400 91 0 0 $0.2500"),
+    ] {
+        let shown = told(&mut Auto::new(), &format!("{begins}{CLAUDE}{ends}"));
+        let usages: Vec<_> = shown.iter().filter(|line| line.starts_with("usage")).collect();
+        assert_eq!(usages.len(), 1, "{shown:?}");
+        assert!(usages[0].starts_with(usage), "{shown:?}");
+        // Once it has told what it used, another one may have begun.
+        let followed = told(&mut Auto::new(), &format!("{begins}{ends}{CLAUDE}"));
+        assert!(followed.contains(&"usage 7 2 0 0 $0.5000".to_owned()), "{followed:?}");
+    }
+}
+
+#[test]
 fn words_between_the_first_records_of_another_do_not_hide_it() {
     let (opening, rest) = CODEX.split_once('\n').unwrap();
     let mut auto = Auto::beginning_with(Agent::Claude);

@@ -34,6 +34,7 @@ impl Window {
         models: &BTreeMap<String, Lenient<ModelCounts>>,
         listener: &mut dyn Listener,
     ) {
+        let was_assumed = self.size_told().is_none();
         for (model, counts) in models {
             let size = counts.0.map_or(0, |counts| counts.context_window.count());
             if size > 0 && self.sizes.len() < MOST_MODELS {
@@ -42,8 +43,17 @@ impl Window {
         }
         if let Some(told) = &self.told {
             let used = told.used;
+            // What was rightly assumed is told all the same: only now it is known.
+            if was_assumed && self.size_told().is_some() {
+                self.told = None;
+            }
             self.tell(used, listener);
         }
+    }
+
+    /// Another launch begins, and tells its own.
+    pub(super) fn launch(&mut self) {
+        self.told = None;
     }
 
     fn tell(&mut self, used: u64, listener: &mut dyn Listener) {
@@ -55,11 +65,15 @@ impl Window {
         }
     }
 
-    fn size(&self, used: u64) -> Option<u64> {
+    /// The size that a result has told.
+    fn size_told(&self) -> Option<u64> {
         let named_large = format!("{}{LARGE_MARK}", self.model);
-        let told = self.sizes.get(&self.model).or_else(|| self.sizes.get(&named_large));
-        if let Some(size) = told {
-            return Some(*size);
+        self.sizes.get(&self.model).or_else(|| self.sizes.get(&named_large)).copied()
+    }
+
+    fn size(&self, used: u64) -> Option<u64> {
+        if let Some(size) = self.size_told() {
+            return Some(size);
         }
         let large = self.model.ends_with(LARGE_MARK)
             || self.started_with.strip_suffix(LARGE_MARK).is_some_and(|start| {

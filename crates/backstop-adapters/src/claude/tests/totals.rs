@@ -44,6 +44,83 @@ fn a_result_that_is_shown_again_counts_once() {
     }
 }
 
+/// As `cat` and a printer of JSON show what `--output-format json` has written to a file.
+#[test]
+fn a_lone_result_that_is_shown_again_counts_once() {
+    let lone = |session: &str, uuid: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","duration_ms":7,"session_id":"{session}","total_cost_usd":0.5,"usage":{{"input_tokens":10,"output_tokens":2}},"uuid":"{uuid}"}}"#
+        )
+    };
+    let once = lone("s1", "u1");
+    let told = lines(&[&once, &once.replace(',', ",\n  ")]);
+    assert_eq!((told.cost(), told.tokens(), told.launches), (Some(0.5), [10, 2, 0, 0], 1));
+    // What names nothing of its own may be another launch's, and another name is one.
+    let nameless = once.replace(r#""session_id":"s1","#, "").replace(r#","uuid":"u1""#, "");
+    for (first, second) in
+        [(&nameless, &nameless), (&once, &lone("s1", "u2")), (&once, &lone("s2", "u1"))]
+    {
+        let told = lines(&[first, second]);
+        assert_eq!((told.cost(), told.launches), (Some(1.0), 2), "{second}");
+    }
+}
+
+/// As a script shows it that picks what people want to know.
+#[test]
+fn a_part_of_a_result_that_is_shown_again_counts_once() {
+    let (message, result) = (assistant("m1", ""), total(0.5, 30, 1000));
+    let part = |text: &str, cost: f64| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"{text}","session_id":"s1","total_cost_usd":{cost}}}"#
+        )
+    };
+    let told = lines(&[INIT, &message, &result, &part("x", 0.5)]);
+    assert_eq!((told.cost(), told.tokens()), (Some(0.5), [10, 30, 1000, 100]));
+    assert_eq!((told.launches, told.ends.len()), (1, 1));
+    for other in [part("y", 0.5), part("x", 0.75)] {
+        assert!(lines(&[INIT, &message, &result, &other]).ends.len() > 1, "{other}");
+    }
+}
+
+/// As `jq '{type,subtype,result,total_cost_usd,usage}'` shows it.
+#[test]
+fn a_part_with_its_tokens_counts_once_too() {
+    let (message, usage) =
+        (assistant("m1", ""), r#""usage":{"input_tokens":10,"output_tokens":2}"#);
+    let whole = format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","num_turns":1,"duration_ms":7,"session_id":"s1","total_cost_usd":0.5,{usage},"uuid":"u"}}"#
+    );
+    let part = format!(
+        r#"{{"type":"result","subtype":"success","result":"x","total_cost_usd":0.5,{usage}}}"#
+    );
+    for before in [vec![], vec![INIT, &message]] {
+        let once = lines(&[&before[..], &[&whole]].concat());
+        let told = lines(&[&before[..], &[&whole, &part]].concat());
+        assert_eq!((told.cost(), told.tokens()), (once.cost(), once.tokens()));
+        assert_eq!((told.launches, told.ends.len()), (1, 1));
+        // Other figures are another launch's.
+        let other = part.replace(":10", ":11");
+        assert!(lines(&[&before[..], &[&whole, &other]].concat()).ends.len() > 1);
+    }
+}
+
+/// What is full again must be told again.
+#[test]
+fn every_launch_tells_how_full_its_context_is() {
+    let launch = [INIT, &assistant("m1", ""), &total(0.5, 30, 1000)];
+    let told = lines(&[launch, launch].concat());
+    let again = (1110, 300_000);
+    assert_eq!(told.contexts, [(1110, 200_000), again, again]);
+}
+
+/// Only the result knows, also where it says what was assumed.
+#[test]
+fn a_window_that_was_rightly_assumed_is_told_when_it_is_known() {
+    let result = total(0.5, 30, 1000).replace("300000", "200000");
+    let told = lines(&[INIT, &assistant("m1", ""), &result]);
+    assert_eq!(told.contexts, [(1110, 200_000), (1110, 200_000)]);
+}
+
 #[rstest]
 #[case::totals_fall(&total(0.25, 20, 500))]
 #[case::totals_have_no_room_for_what_was_before(&total(0.6, 40, 1100))]

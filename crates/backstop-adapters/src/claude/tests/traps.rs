@@ -161,6 +161,14 @@ fn a_turn_cap_is_a_failure_whatever_its_flag_says() {
     assert!(told.results.is_empty());
 }
 
+#[test]
+fn a_failure_that_calls_itself_a_success_is_told_by_its_reason() {
+    let line = r#"{"type":"result","subtype":"success","is_error":true,"result":"","session_id":"s1","terminal_reason":"prompt_too_long"}"#;
+    let told = lines(&[INIT, line]);
+    assert_eq!(told.fault_kinds(), [FaultKind::ContextFull]);
+    assert_eq!(told.faults[0].1, "prompt_too_long");
+}
+
 #[rstest]
 #[case("error_max_budget_usd", "", FaultKind::BudgetLimit)]
 #[case("success", "Prompt is too long", FaultKind::ContextFull)]

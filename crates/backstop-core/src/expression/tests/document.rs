@@ -1,7 +1,9 @@
 //! The examples of the reference page, executed.
 
-use super::super::{Expression, FACT_NAMES};
+use super::super::{Expression, FACT_NAMES, FactSource as _, FactValue};
 use super::{ask, sample};
+use crate::facts::{Facts, HealthLimits, View};
+use crate::time::Moment;
 
 const PAGE: &str = include_str!("../../../../../docs/reference/expressions.md");
 
@@ -46,5 +48,36 @@ fn refused_examples_are_refused_as_the_page_says() {
 fn the_page_names_every_fact() {
     for name in FACT_NAMES {
         assert!(PAGE.contains(&format!("| `{name}` |")), "`{name}` is not in the table");
+    }
+}
+
+/// Of a run that has not begun: what the page calls null is, and what it does not is not.
+#[test]
+fn a_fact_is_null_where_the_page_says_so() {
+    let facts = Facts::default();
+    let view = View { facts: &facts, now: Moment::default(), limits: HealthLimits::default() };
+    for name in FACT_NAMES {
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let kind = row.and_then(|row| row.split(" | ").nth(1)).expect("a row of the table");
+        let is_null = view.fact(name) == Some(FactValue::Null);
+        assert_eq!(
+            is_null,
+            !kind.starts_with("map") && kind.ends_with("or null"),
+            "`{name}` is {:?}",
+            view.fact(name)
+        );
+    }
+    for (source, answer) in [
+        ("last_error == null", true),
+        ("has(last_error.category)", false),
+        ("last_error.category == 'critical'", false),
+        ("last_error.category != 'critical'", false),
+        ("!(last_error.message == '')", false),
+        ("failure_class == null", true),
+        ("failure_class != 'infra'", false),
+        ("failure_class.contains('')", false),
+    ] {
+        let asked = Expression::compile(source).expect("it compiles").evaluate(&view);
+        assert_eq!(asked, Ok(answer), "{source}");
     }
 }

@@ -124,6 +124,22 @@ async fn a_message_that_nobody_waits_for_is_not_carried_out() {
 }
 
 #[tokio::test]
+async fn a_report_with_a_key_is_taken_in_by_a_supervisor_that_was_away() {
+    let mut fixture = fixture().await;
+    let mut heard = fixture.answer_requests();
+    let reported = [Event::from_json(br#"{"type":"progress","kind":"other"}"#).unwrap()];
+    let key = ReportKey { key: "k".to_owned(), digest: "d".to_owned() };
+    let (store, run) = (&*fixture.store, fixture.lease.run);
+    let late = events(store, run, &reported, Some(&key), Duration::ZERO).await;
+    assert!(matches!(late, Err(InboxError::NoAnswer(_))), "{late:?}");
+    assert_eq!(drain(store, &fixture.lease, &fixture.settings).await.unwrap(), 1);
+    let again = events(store, run, &reported, Some(&key), Duration::ZERO).await.unwrap();
+    assert_eq!(again.seq(), Some(7));
+    assert!(heard.recv().await.is_some());
+    assert_eq!(drain(store, &fixture.lease, &fixture.settings).await.unwrap(), 0);
+}
+
+#[tokio::test]
 async fn what_may_not_be_reported_may_not_be_posted() {
     let mut fixture = fixture().await;
     let _heard = fixture.answer_requests();

@@ -73,6 +73,24 @@ pub async fn a_message_with_a_key_is_left_once(open: impl AsyncFn() -> Arc<dyn S
     assert_eq!(left[0].body, "stop");
 }
 
+pub async fn messages_are_left_together_or_not_at_all(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let lease = with_lease(&store).await;
+    let bodies = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let post = async |key, texts: &[&str]| {
+        let posted = store.inbox_post_all(lease.run, key, &bodies(texts)).await.unwrap();
+        posted.into_iter().map(|message| message.body).collect::<Vec<_>>()
+    };
+    assert_eq!(post(Some("k"), &["a", "b"]).await, ["a", "b"]);
+    assert_eq!(post(Some("k"), &["a", "b"]).await, ["a", "b"]);
+    assert_eq!(post(Some("k"), &["x", "y", "z"]).await, ["a", "b"], "none of them is left");
+    assert_eq!(post(Some("k"), &["x"]).await, ["a"]);
+    assert_eq!(post(None, &["c", "d"]).await, ["c", "d"]);
+    let left = store.inbox_list(&lease).await.unwrap();
+    let left: Vec<_> = left.iter().map(|message| message.body.as_str()).collect();
+    assert_eq!(left, ["a", "b", "c", "d"]);
+}
+
 pub async fn questions_and_answers_are_told_apart(open: impl AsyncFn() -> Arc<dyn Store>) {
     let store = open().await;
     let lease = with_lease(&store).await;

@@ -197,19 +197,21 @@ pub async fn a_service_attends_until_it_ends_or_is_not_heard_of(
 ) {
     let (store, other) = (open().await, open().await);
     let [hour, none] = [Duration::from_secs(3600), Duration::ZERO];
-    assert!(!store.service_attends().await.unwrap());
+    assert!(!store.service_attends(None).await.unwrap());
     store.service_attend("one", hour).await.unwrap();
     store.service_attend("one", hour).await.unwrap();
     store.service_attend("two", hour).await.unwrap();
-    assert!(other.service_attends().await.unwrap());
+    assert!(other.service_attends(None).await.unwrap());
+    assert!(other.service_attends(Some("one")).await.unwrap(), "two is beside it");
     other.service_attend("one", none).await.unwrap();
-    assert!(other.service_attends().await.unwrap(), "the other one does still");
+    assert!(other.service_attends(None).await.unwrap(), "the other one does still");
+    assert!(!other.service_attends(Some("two")).await.unwrap(), "there is nobody beside it");
     // One that was not heard of for long enough may as well be gone.
     store.service_attend("two", Duration::from_nanos(1)).await.unwrap();
-    assert!(!other.service_attends().await.unwrap());
+    assert!(!other.service_attends(None).await.unwrap());
     other.service_attend("two", none).await.unwrap();
     other.service_attend("none", none).await.unwrap();
-    assert!(!store.service_attends().await.unwrap());
+    assert!(!store.service_attends(None).await.unwrap());
 }
 
 fn after(seconds: i64) -> Timestamp {

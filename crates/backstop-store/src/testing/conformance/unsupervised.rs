@@ -96,6 +96,31 @@ pub async fn unsupervised_appends_of_many_are_never_lost(open: impl AsyncFn() ->
     assert_eq!(seqs(&open().await, run).await, expected);
 }
 
+/// Reports that come together may share a transaction; what is refused to one, or breaks, is no
+/// matter of the others.
+pub async fn unsupervised_appends_fail_each_for_itself(open: impl AsyncFn() -> Arc<dyn Store>) {
+    let store = open().await;
+    let (run, other) = (with_run(&store, 0).await.id, with_run(&store, 1).await.id);
+    let mut reports = JoinSet::new();
+    for number in 0..WRITERS {
+        let store = Arc::clone(&store);
+        reports.spawn(async move {
+            let decide = |given: Unsupervised| unsupervised(given.run.id, [100]);
+            match number % 4 {
+                0 => append_next(&store, run).await.is_ok(),
+                1 => append_next(&store, other).await.is_ok(),
+                2 => append_next(&store, sample::run_id(7)).await.is_err(),
+                // A journal with a gap.
+                _ => store.append_unsupervised(run, Box::new(decide)).await.is_err(),
+            }
+        });
+    }
+    assert!(reports.join_all().await.into_iter().all(|as_expected| as_expected));
+    let expected: Vec<_> = (1..=WRITERS / 4).collect();
+    assert_eq!(seqs(&store, run).await, expected);
+    assert_eq!(seqs(&store, other).await, expected);
+}
+
 /// Appends the event that comes next, as `emit` does.
 pub async fn append_next(store: &Arc<dyn Store>, run: RunId) -> Result<(), StoreError> {
     let decide = |given: Unsupervised| {

@@ -24,7 +24,7 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
     let old = read(&path)?;
     let settings = Settings::new(&path, old.as_deref().unwrap_or_default());
     let (new, deed) = if arguments.undo {
-        let kept = read(&replace::copy_of(&path))?;
+        let kept = read(&replace::copy_of(&path))?.filter(|kept| !kept.is_empty());
         (settings.without(agent, kept.as_deref())?, "no longer calls backstop")
     } else {
         let program = program::name()?;
@@ -38,7 +38,8 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
         (settings.with(agent, &program.word)?, "calls backstop at every step")
     };
     if old.as_deref().unwrap_or_default() == new {
-        writeln!(terminal.out, "nothing to do: {agent} {deed} already ({})", path.display())?;
+        let already = if arguments.undo { "does not call backstop" } else { ALREADY };
+        writeln!(terminal.out, "nothing to do: {agent} {already} ({})", path.display())?;
         return Ok(exit_code::OK);
     }
     show(&path, old.as_deref().unwrap_or_default(), &new, terminal)?;
@@ -52,12 +53,14 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
     if arguments.undo {
         replace::undo(&path, &new).map_err(cannot)?;
     } else {
-        replace::keeping(&path, old.as_deref(), &new).map_err(cannot)?;
+        replace::keeping(&path, old.as_deref(), &new, arguments.user).map_err(cannot)?;
     }
     let did = if new.is_empty() { "removed" } else { "wrote" };
     writeln!(terminal.out, "{did} {}: {agent} {deed}", path.display())?;
     Ok(exit_code::OK)
 }
+
+const ALREADY: &str = "calls backstop at every step already";
 
 /// The file in which an agent looks for hooks.
 fn file(agent: HookAgent, user: bool) -> Result<PathBuf, Error> {

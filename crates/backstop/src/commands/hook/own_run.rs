@@ -222,8 +222,9 @@ impl OwnRun<'_> {
         let (hook, event) = (self.hook, self.hook.event);
         let policy = self.policy(run)?;
         let is_call = matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure);
+        let is_over = run.status.is_halted();
         // A look takes its time, so other hooks are not made to wait for it.
-        let checked = match is_call && !run.status.is_halted() && may_write_unnamed(hook.input) {
+        let checked = match is_call && !is_over && may_write_unnamed(hook.input) {
             true => {
                 let iteration = self.place.peek().iteration;
                 World::new(&self.opened, run, &policy).check_guards(iteration)
@@ -231,8 +232,11 @@ impl OwnRun<'_> {
             false => Checked::default(),
         };
         let mut session = self.lock()?;
+        if is_over {
+            session.notes.forget_turn();
+        }
         let mut events = self.overdue(&policy, &mut session.notes);
-        if is_call || event == HookEvent::StopFailure {
+        if !is_over && (is_call || event == HookEvent::StopFailure) {
             events.extend(turn_started(&mut session.notes));
             session.notes.acted |= is_call;
         }
@@ -256,9 +260,12 @@ impl OwnRun<'_> {
     fn session_end(&self, run: &Run) -> Result<Answer, Failure> {
         let policy = self.policy(run)?;
         let mut session = self.lock()?;
+        if run.status.is_halted() {
+            session.notes.forget_turn();
+        }
         let mut events = transcripts::news(self.hook, &policy, &mut session.notes);
         // A turn that the end of the session breaks off has no stop of its own.
-        if session.notes.is_working() && !run.status.is_halted() {
+        if session.notes.is_working() {
             let world = World::new(&self.opened, run, &policy);
             events.extend(world.check_guards(session.notes.iteration).events);
         }

@@ -41,6 +41,14 @@ impl Notes {
     pub fn is_working(&self) -> bool {
         self.turn_since.is_some() && self.stopped_at.is_none()
     }
+
+    /// The turn that is under way is none: its run has ended before it. The next one has its number.
+    /// One in which the agent had stopped is a turn, of which only the figures are late.
+    pub fn forget_turn(&mut self) {
+        if self.stopped_at.is_none() && self.turn_since.take().is_some() {
+            self.iteration = self.iteration.saturating_sub(1);
+        }
+    }
 }
 
 /// The notes of a session, held so that no other hook changes them.

@@ -56,14 +56,20 @@ pub fn judge(own: &OwnRun<'_>, run: &Run) -> Result<Answer, Failure> {
         }
     }
     let mut session = own.lock()?;
+    if is_over {
+        session.notes.forget_turn();
+    }
     let mut events = own.overdue(&policy, &mut session.notes);
-    events.extend(turn_started(&mut session.notes));
+    if !is_over {
+        events.extend(turn_started(&mut session.notes));
+    }
     events.extend(hook.input.events(hook.agent, &hook.moment()));
     events.extend(transcripts::awaited_news(hook, &policy, &mut session.notes));
     events.extend(seen.iter().cloned());
     events.extend(verification.clone().map(EventKind::from));
     events.extend(reviewed.events());
     match transcripts::owes_figures(hook, &policy, &session.notes) {
+        _ if is_over => {}
         // The answer is on its way to the transcript: whether there are figures is asked again at the
         // next step.
         true if !is_claimed => session.notes.stopped_at = Some(wall_time()),

@@ -33,6 +33,7 @@ pub fn activate(arguments: &ActivateArguments, terminal: &mut Terminal) -> Resul
     let scope = arguments.scope.clone();
     let activation = Activation { scope, policy_hash: policy_hash.clone(), by: caller(), at: now };
     opened.wait(opened.store.policy_activate(&activation))?;
+    opened.wait_for_services();
     match policy_hash {
         Some(hash) => writeln!(terminal.out, "in force for {}: {hash}", arguments.scope)?,
         None => writeln!(terminal.out, "nothing is in force for {} now", arguments.scope)?,

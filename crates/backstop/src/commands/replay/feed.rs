@@ -112,7 +112,13 @@ impl Feed {
     }
 
     fn launched(&mut self) {
+        // What stands for itself has the next launch's time already, and the last one ended before.
+        let begins_at = self.record.at;
+        if !self.has_records {
+            self.record.at = self.latest;
+        }
         self.end_launch(None);
+        self.record.at = begins_at;
         self.patterns.begin();
         self.launches += 1;
         self.launch = Some(Outcome::CutOff);

@@ -11,6 +11,8 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Said {
     pub layer: Flags,
+    /// The same, to be kept with the run.
+    pub kept: Json,
     pub count: usize,
 }
 
@@ -33,8 +35,9 @@ pub fn layer(arguments: &RunArguments, phrases_in: OutputSource) -> Result<Said,
         said.insert("verify".to_owned(), verify);
     }
     // Each value was checked beside its flag; what is left concerns all of them at once.
-    let layer = Flags::new(&Json::Object(said)).map_err(|findings| first(&findings, "flags"))?;
-    Ok(Said { layer, count })
+    let kept = Json::Object(said);
+    let layer = Flags::new(&kept).map_err(|findings| first(&findings, "flags"))?;
+    Ok(Said { layer, kept, count })
 }
 
 /// The command that is named last is the last tier.

@@ -169,6 +169,7 @@ async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
                 return Err(operate::supervised(above, "resume"));
             }
             let run = resolve(&*store, &run, &here()).await?;
+            resuming::let_it_end(&*store, run.id, remark).await?;
             recovery::finish_halt(&*store, &home, run.id).await?;
             let run = store.run_fetch(run.id).await?.unwrap_or(run);
             let id = run.id;
@@ -177,13 +178,21 @@ async fn start(task: Task, view: &View) -> Result<Option<StartedUp>, Error> {
                 return Ok(None);
             }
             let tree = adopt(id, &view.location)?;
-            let ready = resuming::take_over(&store, &tree, run, &wishes, lease_duration()).await?;
+            let lease = lease_duration();
+            let ready = resuming::take_over(&store, &home, &tree, run, &wishes, lease).await?;
             let parts = Parts { store, home, tree, signals };
             let supervisor =
                 parts.supervisor(view, ready.policy_name.clone(), ready.notes.clone())?;
             Ok(Some(StartedUp { supervisor, run: id, work: Work::GoOn(Box::new(ready)) }))
         }
     }
+}
+
+/// A line for whoever waits, before there is a run to be shown.
+fn remark(text: &str) {
+    use std::io::Write as _;
+    // Nobody may read it; that is no failure.
+    let _unread = writeln!(std::io::stderr(), "backstop: {text}");
 }
 
 /// The run's tree, which is not told how the store is opened.

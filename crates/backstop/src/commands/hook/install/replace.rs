@@ -4,29 +4,40 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Replaces the file, and keeps what it held beside it.
-pub fn keeping(path: &Path, old: Option<&str>, new: &str) -> io::Result<()> {
+/// Replaces the file, and keeps what it held beside it. An empty copy stands for a project without the
+/// folder; the user's own folder stays in any case.
+pub fn keeping(path: &Path, old: Option<&str>, new: &str, is_users: bool) -> io::Result<()> {
+    let mut is_ours = false;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        is_ours = !is_users && !folder.exists();
         fs::create_dir_all(folder)?;
     }
-    if let Some(old) = old {
-        write(&copy_of(path), old, path)?;
+    match old.filter(|old| !old.is_empty()) {
+        Some(old) => write(&copy_of(path), old, path)?,
+        None if is_ours => write(&copy_of(path), "", path)?,
+        None => {}
     }
     write(path, new, path)
 }
 
 /// Replaces the file by what it is without our entries, and removes what was kept. A file of which
-/// nothing would be left goes too.
+/// nothing would be left goes too, and its folder if that came with it and holds nothing else.
 pub fn undo(path: &Path, new: &str) -> io::Result<()> {
+    let is_ours = fs::read(copy_of(path)).is_ok_and(|kept| kept.is_empty());
     if new.is_empty() {
         fs::remove_file(path)?
     } else {
         write(path, new, path)?
     }
     match fs::remove_file(copy_of(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
+    if let Some(folder) = path.parent().filter(|_| new.is_empty() && is_ours) {
+        // One that holds something else is not removed by this.
+        fs::remove_dir(folder).ok();
+    }
+    Ok(())
 }
 
 /// Where the file as it was is kept.

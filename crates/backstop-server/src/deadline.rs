@@ -1,0 +1,49 @@
+//! How long a decision may take.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use crate::options::Limits;
+
+/// When whoever asked must have a decision. Handlers take it as an argument; the guard has begun it
+/// before it asked the store for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    pub(crate) fn after(left: Duration) -> Self {
+        Self(Instant::now() + left)
+    }
+
+    /// Waits for something until then.
+    pub(crate) async fn bounds<F: Future>(self, future: F) -> Result<F::Output, Elapsed> {
+        within(self.0.saturating_duration_since(Instant::now()), future).await
+    }
+}
+
+/// Without a guard it begins when the handler does.
+impl<S: Sync> FromRequestParts<S> for Deadline {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let begun = parts.extensions.get::<Self>().copied();
+        Ok(begun.unwrap_or_else(|| Self::after(Limits::default().decision_time)))
+    }
+}
+
+/// Waits so long at most. What is ready at once, as most is, needs no timer.
+pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+        Poll::Ready(output) => Ok(output),
+        Poll::Pending => timeout(limit, future).await,
+    }
+}

@@ -334,6 +334,7 @@ impl Facts {
                 self.clock.wait(Wait::Answer);
             }
             Note::ThreadTotal => self.threads.apply(noted),
+            Note::Signalled => self.errors.signalled = true,
             Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;
@@ -382,9 +383,9 @@ impl Facts {
         }
         self.overrides.forget_errors();
         self.progress.iteration_finished(excused);
-        self.spent.iteration_finished(match (excused, self.errors.now) {
+        self.spent.iteration_finished(match (excused, self.errors.now_transient()) {
             (true, _) => usage::Ending::Refused,
-            (false, true) => usage::Ending::Failed,
+            (false, true) => usage::Ending::Interrupted,
             (false, false) => usage::Ending::Worked,
         });
         self.worker.iteration_finished(end.timed_out);
@@ -456,10 +457,6 @@ impl Facts {
     }
 
     fn decided(&mut self, decided: &Decided) {
-        self.errors.ended_on_purpose |= !matches!(
-            decided.verdict,
-            Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
-        );
         self.fired = Some(match (decided.verdict, &decided.streaks, &decided.reason) {
             (Verdict::Continue, _, _) => Streaks::NONE,
             (_, Some(names), _) => Streaks::named(names),

@@ -7,7 +7,7 @@ use backstop_store::{Batch, Lease, NewEvent, RunFolder, RunUpdate, Store, StoreE
 
 use crate::clock::wall_time;
 use crate::dispatcher::unrecorded;
-use crate::{journalled, loading};
+use crate::{journalled, loading, recovery};
 
 /// Writes that the run has failed, after what its journal has of it. What did not fit in was rolled
 /// back, so that the journal has no gap.
@@ -21,6 +21,10 @@ pub(crate) async fn write(
     why: &StoreError,
 ) -> Result<(), StoreError> {
     let loaded = loading::load(store, lease.run).await?;
+    if recovery::has_halted(store, &loaded).await? {
+        // What did not fit in came after it; whoever looks at the run next finishes the rest.
+        return store.lease_release(lease).await;
+    }
     let (mut engine, seq) = (loaded.engine, loaded.last_seq + 1);
     let now = Moment { at: wall_time(), active: engine.facts().active() };
     let decided = engine.poll_decision(now);

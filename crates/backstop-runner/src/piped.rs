@@ -82,6 +82,8 @@ mod signals {
     use nix::sys::signal::{SigSet, SigmaskHow, Signal};
     use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+    use crate::signals::ignores_hangups;
+
     pub(super) struct Held {
         before: SigSet,
         file: SignalFd,
@@ -89,8 +91,9 @@ mod signals {
 
     impl Held {
         pub(super) fn new() -> io::Result<Self> {
-            let ending = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-            let mask: SigSet = ending.into_iter().collect();
+            let hangup = Some(Signal::SIGHUP).filter(|_| !ignores_hangups());
+            let ending = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
+            let mask: SigSet = ending.into_iter().chain(hangup).collect();
             let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
             let file = SignalFd::with_flags(&mask, flags)?;
             let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;

@@ -94,6 +94,12 @@ pub async fn finish_halt(store: &dyn Store, home: &Home, run: RunId) -> Result<R
     Ok(found)
 }
 
+/// Whether a run has halted, by its row or by its journal alone.
+pub(crate) async fn has_halted(store: &dyn Store, loaded: &Loaded) -> Result<bool, StoreError> {
+    let Loaded { run, last_seq, .. } = loaded;
+    Ok(run.status.is_halted() || halt_in_journal(store, run.id, *last_seq).await?.is_some())
+}
+
 /// The halt with which a journal ends; none if the run went on after it.
 async fn halt_in_journal(
     store: &dyn Store,

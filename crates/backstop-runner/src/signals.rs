@@ -30,7 +30,8 @@ pub enum Signal {
 pub struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
-    hangup: unix::Signal,
+    /// None where hang-ups are ignored.
+    hangup: Option<unix::Signal>,
     quit: unix::Signal,
     suspend: unix::Signal,
     carry_on: unix::Signal,
@@ -57,7 +58,10 @@ impl Signals {
         Ok(Self {
             interrupt: unix::signal(SignalKind::interrupt())?,
             terminate: unix::signal(SignalKind::terminate())?,
-            hangup: unix::signal(SignalKind::hangup())?,
+            hangup: match ignores_hangups() {
+                true => None,
+                false => Some(unix::signal(SignalKind::hangup())?),
+            },
             quit: unix::signal(SignalKind::quit())?,
             suspend: unix::signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGTSTP as i32))?,
             carry_on: unix::signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGCONT as i32))?,
@@ -75,7 +79,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
-            _ = self.hangup.recv() => Signal::Hangup,
+            () = hang_up(self.hangup.as_mut()) => Signal::Hangup,
             _ = self.quit.recv() => Signal::Quit,
             _ = self.suspend.recv() => Signal::Suspend,
             _ = self.carry_on.recv() => Signal::Continue,
@@ -90,6 +94,22 @@ impl Signals {
     /// Says that the tree is stopped, whereupon the outer process stops and the shell goes on.
     pub fn confirm_suspended(&mut self) {
         outer::confirm_suspended();
+    }
+}
+
+/// Whether whoever started this process wants it to outlive its terminal, as `nohup` does. What it
+/// starts shall, too.
+pub(crate) fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (nix::sys::signal::Signal::SIGHUP as u64 - 1)) != 0)
+}
+
+async fn hang_up(hangup: Option<&mut unix::Signal>) {
+    match hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -231,6 +231,32 @@ fn a_run_that_can_not_go_on_for_want_of_room_is_left_as_it_is() {
 }
 
 #[test]
+fn a_halt_on_record_stays_what_it_is_where_nothing_can_be_written_behind_it() {
+    for free in [800, 1000, 1400] {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let Some(_mount) = Mount::new(folder.path(), "size=4m") else { return };
+        let place = folder.path().to_string_lossy().into_owned();
+        let fill = format!("while head -c 4096 /dev/zero >> {place}/filler 2> gone; do :; done");
+        let test = Loop::new()
+            .script("fill.sh", &fill)
+            .file("p.toml", "[notify]\non = [\"halted\"]\ncommand = [\"./fill.sh\"]\n");
+        test.run(["run", "--store", &place, "--once", "--", "true"]).exits(0);
+        let mut filler = fs::File::create(folder.path().join("filler")).expect("can be created");
+        while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
+        let length = filler.metadata().expect("its length").len();
+        filler.set_len(length - (free << 10)).expect("can be cut");
+        drop(filler);
+        let run = ["run", "--store", &place, "--once", "--policy", "p.toml", "--", "true"];
+        test.run(run).exits(0);
+        fs::remove_file(folder.path().join("filler")).expect("it was filled");
+        let shown = test.run(["show", "latest", "--json", "--store", &place]).exits(0).json();
+        assert_eq!(shown["run_status"], "completed", "{free} KiB free");
+        let journal = test.run(["show", "latest", "--events", "--store", &place]).exits(0).stdout;
+        assert_eq!(journal.matches("\"type\":\"halted\"").count(), 1, "{journal}");
+    }
+}
+
+#[test]
 fn nothing_is_started_on_a_damaged_store() {
     let test = Loop::new().script("agent.sh", "echo go > went");
     test.run(["run", "--once", "--", "true"]).exits(0);

@@ -29,7 +29,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value as Json;
-use support::looping::{Loop, send, wait_for};
+use support::looping::{Loop, Running, send, wait_for};
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
 const CONTAINMENTS: [&str; 2] = ["cgroup", "sub-reaper"];
@@ -480,18 +480,39 @@ fn a_dead_terminal_does_not_keep_the_halt_from_being_recorded() {
     test.leaves_nothing();
 }
 
+/// Row 21: whoever starts a run by `nohup` wants it to outlive the terminal, and what it runs too.
+#[test]
+fn a_run_that_ignores_hang_ups_goes_on() {
+    let agent = "touch up; while [ ! -e go ]; do sleep 0.02; done; exit 0";
+    let test = Loop::new().script("agent.sh", agent);
+    let running = start_behind(&test, "trap '' HUP", &["run", "--once", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up"));
+    let (outer, inner) = supervisors(&test, running.pid());
+    for process in [test.processes_named("agent.sh"), vec![outer, inner]].concat() {
+        send(process, Signal::HUP);
+    }
+    let test = test.file("go", "");
+    running.ends().exits(0);
+    assert_eq!(test.events("signal"), [Json::Null; 0]);
+}
+
 /// Row 25.
 #[test]
 fn a_child_inherits_three_descriptors() {
     let test = Loop::new();
+    let running = start_behind(&test, "exec 7</dev/null 9>&1", &run_of(&["--once"], &["list-fds"]));
+    assert_eq!(running.ends().exits(0).stdout, "0\n1\n2\n");
+}
+
+/// Starts the binary where a shell has done something before.
+fn start_behind(test: &Loop, before: &str, arguments: &[impl AsRef<std::ffi::OsStr>]) -> Running {
+    let call = test.command(arguments);
     let mut command = std::process::Command::new("/bin/sh");
-    let script = r#"exec 7</dev/null 9>&1; exec "$@""#;
-    let call = test.command(run_of(&["--once"], &["list-fds"]));
-    command.args(["-c", script, "sh"]).arg(call.get_program()).args(call.get_args());
+    command.args(["-c", &format!(r#"{before}; exec "$@""#), "sh"]);
+    command.arg(call.get_program()).args(call.get_args());
     command.current_dir(test.work()).stdin(Stdio::null());
     command.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ended = test.launch(&mut command).ends().exits(0);
-    assert_eq!(ended.stdout, "0\n1\n2\n");
+    test.launch(&mut command)
 }
 
 /// Row 26.

@@ -23,6 +23,8 @@ pub struct Auto {
     found: Option<Found>,
     /// There is nobody but the one whose output it is.
     is_alone: bool,
+    /// The one that is alone has said something.
+    has_spoken: bool,
     /// Its command asks for them, so no record is only shown.
     is_asked_for_records: bool,
     held: VecDeque<Held>,
@@ -294,6 +296,13 @@ impl Found {
         });
     }
 
+    /// The other agent whose stream begins with this record: a program may be called like an agent and
+    /// start another.
+    fn is_in_truth(&self, record: &Record<'_>) -> Option<Agent> {
+        let Record::Json(bytes) = record else { return None };
+        sniff::opened(bytes).filter(|other| *other != self.agent)
+    }
+
     fn is_in_code(&self) -> bool {
         self.adapter.is_in_code().unwrap_or(self.fence.is_open())
     }
@@ -349,7 +358,13 @@ impl Adapter for Auto {
                     self.settle(agent, moment, listener);
                 }
             }
-            Some(_) if self.is_alone => {}
+            Some(found) if self.is_alone => {
+                if let Some(agent) = found.is_in_truth(&record).filter(|_| !self.has_spoken) {
+                    self.is_alone = false;
+                    self.settle(agent, moment, listener);
+                }
+                self.has_spoken |= !matches!(record, Record::Text(line) if line.trim().is_empty());
+            }
             Some(_) => {
                 if self.look_for_successor(&record, moment, listener) {
                     return;

@@ -23,6 +23,12 @@ pub(super) fn agent(command: &[impl AsRef<OsStr>]) -> Option<Agent> {
     started(&words(command), DEEPEST).first().map(|started| started.agent)
 }
 
+/// The same with the agent's own words, beginning with its name.
+pub(super) fn first(command: &[impl AsRef<OsStr>]) -> Option<(Agent, Vec<String>)> {
+    let first = started(&words(command), DEEPEST).into_iter().next();
+    first.map(|started| (started.agent, started.words))
+}
+
 /// Whether the agent that a command starts first is Amp.
 pub(super) fn is_amp(command: &[impl AsRef<OsStr>]) -> bool {
     let started = started(&words(command), DEEPEST);
@@ -50,7 +56,7 @@ pub(super) fn asks_for_records(command: &[impl AsRef<OsStr>]) -> bool {
     if started.is_empty() { asks(&words) } else { started.iter().all(|one| asks(&one.words)) }
 }
 
-fn words(command: &[impl AsRef<OsStr>]) -> Vec<String> {
+pub(super) fn words(command: &[impl AsRef<OsStr>]) -> Vec<String> {
     command.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect()
 }
 
@@ -103,12 +109,13 @@ fn started(words: &[String], depth: usize) -> Vec<Started> {
         }
         // The time limit itself stands between its options and the command.
         "timeout" | "gtimeout" => {
-            started(after_options(rest, &["-k", "-s"]).get(1..).unwrap_or_default(), depth)
+            let rest = after_options(rest, &["-k", "-s", "--kill-after", "--signal"]);
+            started(rest.get(1..).unwrap_or_default(), depth)
         }
         _ => {
             let starter = STARTERS.iter().find(|(name, _)| *name == program);
             let rest = starter.map(|(_, with_value)| after_options(rest, with_value));
-            started(rest.unwrap_or_default(), depth)
+            started(after_assignments(rest.unwrap_or_default()), depth)
         }
     }
 }
@@ -172,23 +179,24 @@ fn of_package(words: &[String]) -> Option<Agent> {
     })
 }
 
-/// A script of a package, by the folder that it is in.
+/// A script of an agent's package, by the folder that it is installed in, else by its own name. A
+/// checkout of the same name may have any scripts in it.
 fn of_script(words: &[String]) -> Option<Agent> {
     let script = words.first()?;
-    let mut folders = script.split(['/', '\\']);
-    folders
-        .find_map(|folder| match folder {
-            "claude-code" => Some(Agent::Claude),
-            "gemini-cli" => Some(Agent::Gemini),
-            "opencode-ai" => Some(Agent::OpenCode),
-            "pi-coding-agent" => Some(Agent::Pi),
-            _ => None,
-        })
-        .or_else(|| {
-            let name = program(script);
-            let name = name.strip_suffix(".js").or(name.strip_suffix(".mjs")).unwrap_or(&name);
-            of_program(name)
-        })
+    let folders: Vec<&str> = script.split(['/', '\\']).collect();
+    let installed = folders.windows(2).find_map(|pair| match pair {
+        ["@anthropic-ai", "claude-code"] | ["@sourcegraph", "amp"] => Some(Agent::Claude),
+        ["@openai", "codex"] => Some(Agent::Codex),
+        ["@google", "gemini-cli"] => Some(Agent::Gemini),
+        ["node_modules", "opencode-ai"] => Some(Agent::OpenCode),
+        ["@mariozechner", "pi-coding-agent"] => Some(Agent::Pi),
+        _ => None,
+    });
+    installed.or_else(|| {
+        let name = program(script);
+        let name = name.strip_suffix(".js").or(name.strip_suffix(".mjs")).unwrap_or(&name);
+        of_program(name)
+    })
 }
 
 /// What follows options. Those of `with_value` take the next word, too.
@@ -213,8 +221,11 @@ fn by_env(words: &[String], depth: usize) -> Vec<Started> {
         return by_line(lines, depth);
     }
     let words = after_options(words, &["-u", "-C", "--unset", "--chdir"]);
-    let variables = words.iter().take_while(|word| is_assignment(word)).count();
-    started(&words[variables..], depth)
+    started(after_assignments(words), depth)
+}
+
+fn after_assignments(words: &[String]) -> &[String] {
+    &words[words.iter().take_while(|word| is_assignment(word)).count()..]
 }
 
 /// By the command line of a shell, if there is one: a script says nothing.
@@ -311,10 +322,34 @@ const RECORDS: &[&str] = &[
 
 /// Programs that start another one, and their options that take a value.
 const STARTERS: &[(&str, &[&str])] = &[
-    ("sudo", &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t"]),
+    (
+        "sudo",
+        &[
+            "-u",
+            "-g",
+            "-h",
+            "-p",
+            "-C",
+            "-D",
+            "-R",
+            "-T",
+            "-U",
+            "-r",
+            "-t",
+            "--user",
+            "--group",
+            "--host",
+            "--prompt",
+            "--chdir",
+            "--chroot",
+            "--command-timeout",
+            "--role",
+            "--type",
+        ],
+    ),
     ("doas", &["-u", "-C"]),
-    ("nice", &["-n"]),
-    ("ionice", &["-c", "-n", "-p"]),
+    ("nice", &["-n", "--adjustment"]),
+    ("ionice", &["-c", "-n", "-p", "--class", "--classdata"]),
     ("chrt", &[]),
     ("nohup", &[]),
     ("setsid", &[]),
@@ -359,7 +394,9 @@ mod tests {
     #[case(&["uv", "tool", "run", "aider"], Some(Agent::Aider))]
     #[case(&["npm", "exec", "--", "@google/gemini-cli"], Some(Agent::Gemini))]
     #[case(&["sudo", "-u", "bot", "-H", "claude"], Some(Agent::Claude))]
+    #[case(&["sudo", "--user", "bot", "A=1", "claude"], Some(Agent::Claude))]
     #[case(&["timeout", "-k", "5", "10", "codex"], Some(Agent::Codex))]
+    #[case(&["timeout", "--kill-after", "5", "--signal", "INT", "10", "codex"], Some(Agent::Codex))]
     #[case(&["nice", "-n", "10", "aider"], Some(Agent::Aider))]
     #[case(&["nice", "-10", "aider"], Some(Agent::Aider))]
     #[case(&["stdbuf", "-oL", "gemini"], Some(Agent::Gemini))]
@@ -370,6 +407,8 @@ mod tests {
     #[case(&["sh", "-c", "while ! claude -p; do sleep 1; done"], Some(Agent::Claude))]
     #[case(&["python3", "-m", "aider", "--message", "x"], Some(Agent::Aider))]
     #[case(&["node", "/lib/node_modules/@anthropic-ai/claude-code/cli.js"], Some(Agent::Claude))]
+    #[case(&["node", "/lib/node_modules/opencode-ai/bin/x.js"], Some(Agent::OpenCode))]
+    #[case(&["node", "gemini-cli/loop.js"], None)]
     #[case(&["docker", "run", "--rm", "-it", "-v", "a:b", "image", "claude", "-p"], Some(Agent::Claude))]
     #[case(&["podman", "exec", "-u", "bot", "box", "sh", "-c", "codex exec"], Some(Agent::Codex))]
     #[case(&["docker", "compose", "-f", "c.yml", "run", "--rm", "web", "gemini"], Some(Agent::Gemini))]

@@ -3,21 +3,19 @@
 use std::ffi::OsStr;
 
 use super::Agent;
-use super::command::{agent, commands};
+use super::command;
 
-/// The model that a command asks for. A word counts only where it stands alone: a prompt may speak of
-/// options too.
+/// The model that a command asks the agent for that it starts first. A word counts only where it stands
+/// alone: a prompt may speak of options too.
 pub(super) fn of_command(command: &[impl AsRef<OsStr>]) -> Option<String> {
-    let words = command.iter().map(|word| word.as_ref().to_string_lossy().into_owned());
-    let words: Vec<String> = words.collect();
-    // The command line of a shell is a word by itself.
-    let lines = words.windows(2).filter(|pair| takes_a_line(&pair[0])).map(|pair| &pair[1]);
-    let of_line = |line: &String| commands(line).iter().find_map(|words| of_words(words));
-    of_words(&words).or_else(|| lines.into_iter().find_map(of_line))
+    match command::first(command) {
+        Some((agent, words)) => of_words(Some(agent), &words),
+        // It may be a program of the user's own that starts one.
+        None => of_words(None, &command::words(command)),
+    }
 }
 
-fn of_words(words: &[String]) -> Option<String> {
-    let agent = agent(words);
+fn of_words(agent: Option<Agent>, words: &[String]) -> Option<String> {
     let mut model = None;
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -27,7 +25,9 @@ fn of_words(words: &[String]) -> Option<String> {
         };
         let value = || given.or_else(|| rest.as_slice().first().map(String::as_str));
         match name {
-            "-m" | "--model" => model = value().map(str::to_owned),
+            "--model" => model = value().map(str::to_owned),
+            // Of other programs it may be anything.
+            "-m" if agent.is_some() => model = value().map(str::to_owned),
             // Settings, of which the model is one.
             "-c" | "--config" if agent == Some(Agent::Codex) => {
                 if let Some(named) = value().and_then(|value| value.strip_prefix("model=")) {
@@ -42,11 +42,6 @@ fn of_words(words: &[String]) -> Option<String> {
         }
     }
     model
-}
-
-/// Whether a command line follows this option: `-c`, `-lc`, `-S`.
-fn takes_a_line(option: &str) -> bool {
-    option.starts_with('-') && !option.starts_with("--") && option.ends_with(['c', 'S'])
 }
 
 #[cfg(test)]
@@ -74,6 +69,12 @@ mod tests {
     #[case(&["gcc", "-march=native"], None)]
     #[case(&["make", "-c", "model=x"], None)]
     #[case(&["make", "-m"], None)]
+    #[case(&["make", "-m", "4"], None)]
+    #[case(&["./loop.sh", "--model", "gpt-5"], Some("gpt-5"))]
+    #[case(&["sh", "-c", "python3 -m pytest -q; codex exec --json -m gpt-5 go"], Some("gpt-5"))]
+    #[case(&["sh", "-c", "git commit -m wip; codex exec --json go"], None)]
+    #[case(&["docker", "run", "-m", "4g", "image", "codex", "exec", "--json", "go"], None)]
+    #[case(&["docker", "run", "-m", "4g", "image", "codex", "exec", "-m", "gpt-5"], Some("gpt-5"))]
     fn a_command_and_the_model_that_it_asks_for(
         #[case] command: &[&str],
         #[case] model: Option<&str>,

@@ -3,7 +3,8 @@
 //! aider tells the cost of each message and of the session so far, both to two digits. Neither is
 //! enough alone: in `$0.0059 message, $0.01 session` the message is the finer one, but a hundred
 //! messages of `$0.04` may be half a dollar off, where the session is never off by more than half a
-//! cent. So messages are added up, and the sum is held inside of what the session figure allows.
+//! cent. So messages are added up as long as that is the finer figure, and the sum is held inside of
+//! what the session figure allows.
 
 use super::report::{Cost, Figure};
 
@@ -22,20 +23,27 @@ impl SessionCost {
         let Some(session) = cost.session else { return message.value };
         let before = self.sum;
         let grown = Figure { value: before + message.value, doubt: self.doubt + message.doubt };
-        let added = if agree(grown, session) {
-            self.sum = within(grown.value, session).max(before);
-            self.sum - before
+        let (now, before) = if agree(grown, session) {
+            (finer(grown, session), before)
         } else if agree(message, session) || session.value < before {
             // The session began again: that happens whenever its model is set up anew.
-            self.sum = within(message.value, session);
-            self.sum
+            (finer(message, session), 0.0)
         } else {
             // Something was spent that no message told of.
-            self.sum = session.value;
-            self.sum - before
+            (session, before)
         };
-        self.doubt = session.doubt;
-        added
+        // What was told once is not taken back.
+        (self.sum, self.doubt) = (now.value.max(before), now.doubt);
+        self.sum - before
+    }
+}
+
+/// What is known of the session by both figures.
+fn finer(added_up: Figure, session: Figure) -> Figure {
+    if added_up.doubt < session.doubt {
+        Figure { value: within(added_up.value, session), ..added_up }
+    } else {
+        session
     }
 }
 
@@ -72,6 +80,9 @@ mod tests {
     )]
     #[case::a_smaller_session_is_a_new_one(&[("0.10", "0.10"), ("0.0023", "0.0023")], 0.1023, 0.000_001)]
     #[case::so_is_one_that_is_the_message_alone(&[("0.0023", "0.0023"), ("0.0025", "0.0025")], 0.0048, 0.000_001)]
+    #[case::what_messages_leave_open_the_session_tells(
+        &[("0.03", "0.26"), ("0.02", "0.29"), ("0.02", "0.31"), ("0.03", "0.34")], 0.34, 0.000_001
+    )]
     #[case::what_was_missed_is_made_up_for(&[("0.10", "0.10"), ("0.10", "0.50")], 0.5, 0.000_001)]
     fn messages_and_session_are_read_together(
         #[case] costs: &[(&str, &str)],

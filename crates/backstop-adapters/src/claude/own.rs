@@ -37,7 +37,7 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
             | you['’]ve\ (?:hit|reached)\ your\ (?:[\w-]+\ ){0,3}limit (?:\ [·∙]\ resets\ .{1,60})?
             | claude\ (?:ai\ )?usage\ limit\ reached (?:\|\d+|\.)?
                 (?:\ your\ limit\ will\ reset\ at\ .{1,60})?
-            | api\ error\ \(request\ timed\ out\.?\)
+            | api\ error\ \((?:request\ timed\ out|connection\ error)\.?\) (?:\ [·∙]\ .{1,100})?
             | there['’]s\ an\ issue\ with\ the\ selected\ model\ \(.{1,100}\).{0,200}
             | spend\ limit\ reached\ \(.{1,100}\)
             | credit\ balance\ is\ too\ low (?:\ [·∙]\ .{1,100})?
@@ -98,6 +98,11 @@ mod tests {
     )]
     #[case("You're out of extra usage · resets 3pm (UTC)", FaultKind::RateLimited)]
     #[case("API Error (Request timed out.)", FaultKind::Network)]
+    #[case("API Error (Connection error.)", FaultKind::Network)]
+    #[case(
+        "API Error (Connection error.) · Retrying in 5 seconds… (attempt 4/10)",
+        FaultKind::Network
+    )]
     #[case(
         "There's an issue with the selected model (claude-x). It may not exist.",
         FaultKind::UnknownModel

@@ -188,7 +188,13 @@ fn heading(line: &str) -> Option<&str> {
 /// Whether a session says that it was stopped: `!!!! KeyboardInterrupt !!!!`. One that stops at so
 /// many failures comes to the end that was asked for.
 fn is_interruption(line: &str) -> bool {
-    line.starts_with("!!!") && !line.contains(" stopping after ")
+    is_stop(line) && !line.contains(" stopping after ")
+}
+
+/// Whether a session says why it goes no further. Such a line is ruled at both ends; what a test prints
+/// may begin like one.
+fn is_stop(line: &str) -> bool {
+    line.starts_with("!!!") && line.trim_end().ends_with("!!!") && line.contains(' ')
 }
 
 /// The file in `____ ERROR collecting test_a.py ____`.

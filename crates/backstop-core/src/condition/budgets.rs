@@ -186,8 +186,8 @@ impl Kind for MaxTokens {
         match measure.truth {
             super::Truth::Yes => format!("Used {used} tokens, the limit is {limit}"),
             super::Truth::Unknown => {
-                let failed = scene.facts.spent.failed_without_tokens;
-                format!("No tokens were reported for {}", last_iterations(failed))
+                let interrupted = scene.facts.spent.interrupted_without_tokens;
+                format!("No tokens were reported for {}", last_iterations(interrupted))
             }
             super::Truth::No => format!("{used} of {limit}"),
         }
@@ -235,8 +235,8 @@ impl Kind for MaxCost {
                 "Only a part of the last iteration's cost was reported".to_owned()
             }
             super::Truth::Unknown => {
-                let failed = scene.facts.spent.failed_without_cost;
-                format!("No cost was reported for {}", last_iterations(failed))
+                let interrupted = scene.facts.spent.interrupted_without_cost;
+                format!("No cost was reported for {}", last_iterations(interrupted))
             }
             super::Truth::No => format!("{spent} of {limit}"),
         }

@@ -84,7 +84,7 @@ impl<'a> Evaluation<'_> {
             Node::Or(sides) => self.junction(sides, true, item),
             Node::Choice(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                let holds = self.condition(condition, item)?;
+                let holds = met(self.condition(condition, item))?;
                 self.value(if holds { then } else { otherwise }, item)
             }
             Node::Compare(comparison, sides) => {

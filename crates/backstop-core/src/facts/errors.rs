@@ -26,6 +26,9 @@ pub(crate) struct Errors {
     fresh: usize,
     /// backstop itself ended this iteration, so that its bad exit says nothing.
     pub(crate) ended_on_purpose: bool,
+    /// It was sent a signal: on purpose, unless it had run out of its time.
+    #[serde(default)]
+    pub(crate) signalled: bool,
 }
 
 /// The latest error.
@@ -61,6 +64,12 @@ impl Errors {
         self.open = false;
     }
 
+    /// The last iteration ended in an error of the kind that passes by itself.
+    pub(crate) fn now_transient(&self) -> bool {
+        let last = self.last.as_ref().map(|last| last.category);
+        self.now && last == Some(ErrorCategory::Transient)
+    }
+
     /// A person has seen the errors so far.
     pub(crate) fn acknowledged(&mut self) {
         self.success();
@@ -73,17 +82,19 @@ impl Errors {
         self.open = false;
         self.fresh = 0;
         self.ended_on_purpose = false;
+        self.signalled = false;
     }
 
-    /// Takes in the end of an iteration. `excused`: its bad exit says nothing about the work.
+    /// Takes in the end of an iteration. `is_limited`: by a provider, which says nothing about the work.
     ///
     /// Answers with the error that the exit itself is, where nothing else reported one.
     pub(crate) fn iteration_finished(
         &mut self,
         end: &IterationFinished,
-        excused: bool,
+        is_limited: bool,
     ) -> Option<ErrorSeen> {
-        let excused = excused || self.ended_on_purpose;
+        let on_purpose = self.ended_on_purpose || self.signalled && !end.timed_out;
+        let excused = is_limited || on_purpose;
         let bad_exit =
             end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
         let reported = self.fresh > 0;
@@ -93,7 +104,7 @@ impl Errors {
         if let Some(error) = &made {
             self.apply(error);
         }
-        if !bad_exit && !reported {
+        if !bad_exit && !reported && !is_limited {
             self.success();
         }
         self.now = !excused && (bad_exit || self.open);
@@ -101,6 +112,7 @@ impl Errors {
         self.iterations_errored = self.iterations_errored.saturating_add(u64::from(self.now));
         self.fresh = 0;
         self.ended_on_purpose = false;
+        self.signalled = false;
         made
     }
 }

@@ -40,12 +40,12 @@ pub(crate) struct Spent {
     /// What the last iteration left open of its cost.
     #[serde(default)]
     pub(crate) cost_gap: Option<CostGap>,
-    /// How many iterations in a row failed and told no tokens.
+    /// How many iterations in a row were interrupted and told no tokens.
     #[serde(default)]
-    pub(crate) failed_without_tokens: u64,
-    /// How many iterations in a row failed and told no cost.
+    pub(crate) interrupted_without_tokens: u64,
+    /// How many iterations in a row were interrupted and told neither tokens nor a cost.
     #[serde(default)]
-    pub(crate) failed_without_cost: u64,
+    pub(crate) interrupted_without_cost: u64,
 }
 
 /// What is known of an iteration whose cost is not.
@@ -63,8 +63,8 @@ pub(crate) enum CostGap {
 pub(crate) enum Ending {
     /// It could work, so that it had something to report.
     Worked,
-    /// In an error: what it used may have been lost with it.
-    Failed,
+    /// By something that passes, such as a lost connection: it may have used nothing.
+    Interrupted,
     /// The provider let it not work at all.
     Refused,
 }
@@ -162,20 +162,20 @@ impl Spent {
             self.unpriced = self.unpriced.saturating_add(1);
         }
         if ending != Ending::Refused {
-            let has_failed = ending == Ending::Failed;
+            let was_interrupted = ending == Ending::Interrupted;
             self.cost_gap = has_unpriced.then_some(match self.cost_in_iteration {
                 true => CostGap::Part,
                 false => CostGap::Tokens,
             });
             let told = self.usage_in_iteration;
-            let row = in_a_row(&mut self.failed_without_tokens, has_failed && !told);
+            let row = in_a_row(&mut self.interrupted_without_tokens, was_interrupted && !told);
             if row == 0 || row > MOST_EXCUSED {
                 self.tokens_silent = !told;
             }
             let told = self.cost_in_iteration && !unpriced;
-            // What has told its tokens for good and no cost will not tell it next time either.
-            let is_lost = has_failed && !self.cost_in_iteration && !unpriced;
-            let row = in_a_row(&mut self.failed_without_cost, is_lost);
+            // Who has told tokens has spent money, too.
+            let is_lost = was_interrupted && !self.cost_in_iteration && !has_unpriced;
+            let row = in_a_row(&mut self.interrupted_without_cost, is_lost);
             if row == 0 || row > MOST_EXCUSED {
                 self.cost_silent = !told;
             }
@@ -284,8 +284,9 @@ impl Window {
     }
 }
 
-/// How many iterations in a row may fail without a word before a meter is taken for silent. One more
-/// is where three errors in a row, which stop a run unless its policy says otherwise, have come.
+/// How many iterations in a row may be interrupted without a word before a meter is taken for silent.
+/// One more is where three errors in a row, which stop a run unless its policy says otherwise, have
+/// come.
 const MOST_EXCUSED: u64 = 2;
 
 /// A provider has a handful; the bound is against a reporter that invents them.
@@ -293,7 +294,7 @@ const MOST_WINDOWS: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::Ending::{Failed, Refused, Worked};
+    use super::Ending::{Interrupted, Refused, Worked};
     use super::*;
 
     #[test]
@@ -353,25 +354,26 @@ mod tests {
     }
 
     #[test]
-    fn failures_without_a_word_are_excused_until_there_are_too_many_in_a_row() {
+    fn interruptions_without_a_word_are_excused_until_there_are_too_many_in_a_row() {
         let tokens = Usage { input_tokens: 1, ..Usage::default() };
         let live = Usage { basis: Some(UsageBasis::Live), ..tokens.clone() };
         let priced = Usage { cost_usd: Some(0.5), ..tokens.clone() };
         let nothing = Usage::default();
+        let none = (None, Interrupted);
         type Ends<'a> = &'a [(Option<&'a Usage>, Ending)];
         let table: &[(Ends<'_>, bool, bool)] = &[
-            (&[(None, Failed)], false, false),
-            (&[(None, Failed), (None, Failed)], false, false),
-            (&[(None, Failed), (None, Failed), (None, Failed)], true, true),
-            (&[(None, Failed), (None, Refused), (None, Failed), (None, Failed)], true, true),
-            (&[(None, Failed), (None, Failed), (Some(&priced), Failed)], false, false),
-            (&[(None, Failed), (None, Worked)], true, true),
-            (&[(None, Worked), (None, Failed)], true, true),
-            (&[(Some(&tokens), Failed)], false, true),
-            (&[(Some(&live), Failed), (Some(&live), Failed)], false, false),
-            (&[(Some(&live), Failed), (Some(&live), Failed), (Some(&live), Failed)], false, true),
+            (&[none; 1], false, false),
+            (&[none; 2], false, false),
+            (&[none; 3], true, true),
+            (&[none, (None, Refused), none, none], true, true),
+            (&[none, none, (Some(&priced), Interrupted)], false, false),
+            (&[none, (None, Worked)], true, true),
+            (&[(None, Worked), none], true, true),
+            (&[(Some(&tokens), Interrupted)], false, true),
+            (&[(Some(&live), Interrupted)], false, true),
+            (&[(Some(&live), Interrupted), (Some(&priced), Worked)], false, false),
             (&[(Some(&live), Worked)], false, true),
-            (&[(Some(&nothing), Failed)], false, false),
+            (&[(Some(&nothing), Interrupted)], false, false),
         ];
         for (ends, tokens, cost) in table {
             let mut spent = Spent::default();

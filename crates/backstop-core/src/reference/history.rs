@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Told, clock};
 use crate::event::{
-    Answer, ErrorCategory, EventKind, IterationFinished, ProgressKind, RecoveryKind, SignalKind,
-    UnitStatus, WorkerStatus,
+    Answer, ErrorCategory, EventKind, IterationFinished, Note, ProgressKind, RecoveryKind,
+    SignalKind, UnitStatus, WorkerStatus,
 };
 use crate::facts::Streaks;
 use crate::policy::Policy;
@@ -143,14 +143,11 @@ impl<'a> History<'a> {
     }
 
     /// backstop itself ended this iteration on purpose.
-    fn ended_on_purpose(&self, end: usize) -> bool {
-        self.inside(end).any(|(_, kind)| match kind {
+    fn ended_on_purpose(&self, position: usize, end: &IterationFinished) -> bool {
+        self.inside(position).any(|(_, kind)| match kind {
             EventKind::Recovered(_) => true,
             EventKind::Signal(signal) => signal.kind != SignalKind::Resume,
-            EventKind::Decided(decided) => !matches!(
-                decided.verdict,
-                Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
-            ),
+            EventKind::Noted(noted) => noted.what == Note::Signalled && !end.timed_out,
             _ => false,
         })
     }
@@ -198,7 +195,7 @@ impl<'a> History<'a> {
     fn is_an_error(&self, position: usize, end: &IterationFinished) -> bool {
         ended_badly(end)
             && !self.reported_an_error(position)
-            && !self.ended_on_purpose(position)
+            && !self.ended_on_purpose(position, end)
             && !self.met_a_rate_limit(position)
     }
 
@@ -214,7 +211,9 @@ impl<'a> History<'a> {
             EventKind::Tests(tests) => super::judges::counts(tests).failed == 0,
             EventKind::Progress(progress) => self.counts(progress.kind),
             EventKind::IterationFinished(end) => {
-                !ended_badly(end) && !self.reported_an_error(position)
+                !ended_badly(end)
+                    && !self.reported_an_error(position)
+                    && !self.met_a_rate_limit(position)
             }
             _ => false,
         }
@@ -230,7 +229,7 @@ impl<'a> History<'a> {
 
     /// Whether the iteration that ended at a position ended in error.
     pub(super) fn ended_in_error(&self, position: usize, end: &IterationFinished) -> bool {
-        if self.ended_on_purpose(position) || self.met_a_rate_limit(position) {
+        if self.ended_on_purpose(position, end) || self.met_a_rate_limit(position) {
             return false;
         }
         let mut errors =
@@ -242,6 +241,13 @@ impl<'a> History<'a> {
             !acknowledged && !succeeded
         });
         ended_badly(end) || open
+    }
+
+    /// Whether the iteration that ended at a position ended in an error that passes by itself.
+    pub(super) fn was_interrupted(&self, position: usize, end: &IterationFinished) -> bool {
+        let last = self.errors().into_iter().rfind(|error| error.position <= position);
+        self.ended_in_error(position, end)
+            && last.is_some_and(|error| error.category == ErrorCategory::Transient)
     }
 
     /// The last iteration ended in error.

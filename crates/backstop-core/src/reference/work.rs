@@ -228,7 +228,7 @@ impl History<'_> {
     }
 
     /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One that
-    /// only met a rate limit had nothing to report; what failed may be excused.
+    /// only met a rate limit had nothing to report; one that a passing error has ended may be excused.
     pub(super) fn are_tokens_silent(&self) -> bool {
         let has_told = |end| self.usage_in(end).next().is_some();
         let Some(end) = self.last_heard(|end| !has_told(end)) else { return false };
@@ -239,20 +239,21 @@ impl History<'_> {
     /// are not the last word, and a cost may be told by itself.
     pub(super) fn is_cost_silent(&self) -> bool {
         let has_told = |end| self.usage_in(end).any(|usage| usage.cost_usd.is_some());
-        let told_nothing = |end| !has_told(end) && !self.is_unpriced(end);
+        let told_nothing = |end| !has_told(end) && !self.usage_in(end).any(has_tokens);
         let Some(end) = self.last_heard(told_nothing) else { return false };
         let is_told_since = self.usage().any(|(at, usage)| at > end && usage.cost_usd.is_some());
         !is_told_since && (!has_told(end) || self.is_unpriced(end))
     }
 
     /// The end of the iteration by which a meter is judged: the last one that had anything to report,
-    /// without those that failed and told nothing, unless there are three of them in a row.
+    /// without those that a passing error has ended and that told nothing, unless there are three of
+    /// them in a row.
     fn last_heard(&self, told_nothing: impl Fn(usize) -> bool) -> Option<usize> {
         let heard = self.ends().rev().filter(|(at, _)| !self.met_a_rate_limit(*at));
         let heard: Vec<_> = heard.collect();
         let excused = heard
             .iter()
-            .take_while(|(at, end)| self.ended_in_error(*at, end) && told_nothing(*at))
+            .take_while(|(at, end)| self.was_interrupted(*at, end) && told_nothing(*at))
             .count();
         let judged = if excused > 2 { 0 } else { excused };
         heard.get(judged).map(|(at, _)| *at)

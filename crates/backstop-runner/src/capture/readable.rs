@@ -52,7 +52,10 @@ impl Readable {
                 self.outcome(tool, &of, succeeded, what)
             }
             Shown::Notice(text) => self.painted(DIM, &format!("· {}", one_line(text))),
-            Shown::Error(text) => self.painted(RED, &format!("✗ {}", one_line(text))),
+            // Its end often says what to do, or when.
+            Shown::Error(text) => {
+                self.painted(RED, &format!("✗ {}", first_line(text, MOST_OF_ERROR)))
+            }
         };
         if !text.is_empty() {
             show(format!("{text}\n").as_bytes());
@@ -96,8 +99,12 @@ impl Readable {
 
 /// The first line of a text, cut where it grows too long for a screen.
 fn one_line(text: &str) -> String {
+    first_line(text, LONGEST)
+}
+
+fn first_line(text: &str, room: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    shortened(&harmless(line.as_bytes()), LONGEST)
+    shortened(&harmless(line.as_bytes()), room)
 }
 
 /// A line with a part left out so that it has room: of a path the middle, of anything else the end.
@@ -123,6 +130,7 @@ fn within(text: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item =
 
 const MOST_OPEN: usize = 64;
 const LONGEST: usize = 120;
+const MOST_OF_ERROR: usize = 400;
 
 const DIM: &str = "2";
 const RED: &str = "31";
@@ -164,6 +172,12 @@ mod tests {
             "I look at it.\n✓ Read: src/lib.rs\n✓ Bash: cargo doc\n✗ Bash: cargo test → Exit code 101\n\
              ✗ rate limit\n… Edit: src/lib.rs (no result)\n"
         );
+    }
+
+    #[test]
+    fn an_error_is_told_to_its_end() {
+        let why = format!("{} try again at 2:54 AM.", "You've hit your usage limit. ".repeat(6));
+        assert_eq!(lines(&[Shown::Error(&why)]), format!("✗ {why}\n"));
     }
 
     #[test]

@@ -350,7 +350,7 @@ impl Dispatcher {
             self.record(&end);
             return Ok(Gate::Halt(Box::new(end)));
         }
-        self.latched = None;
+        self.forget_stop();
         self.was_resumed = true;
         self.take(Resumed { by: Some("backstop".to_owned()), note: Some(note) });
         self.mark(RunStatus::Running);

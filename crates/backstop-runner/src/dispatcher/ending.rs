@@ -65,6 +65,7 @@ impl Dispatcher {
             // A hold or a claim that no longer stands lets the iteration run on.
             if matches!(ending, Ending::Finishing { .. }) {
                 *ending = Ending::No;
+                self.told.ended_for = None;
             }
         } else if wanted > ending.rank() {
             if verdict == Verdict::Ask {
@@ -87,6 +88,12 @@ impl Dispatcher {
     pub(super) fn remember_cause(&mut self) {
         let cause = self.latched.as_ref().and_then(|latched| latched.rule.clone());
         self.told.ended_for = self.told.ended_for.take().or(cause);
+    }
+
+    /// What was to stop the run no longer counts: a person has changed what it stands on.
+    pub(super) fn forget_stop(&mut self) {
+        self.latched = None;
+        self.told.ended_for = None;
     }
 
     /// A time of the ladder has come: the next step.

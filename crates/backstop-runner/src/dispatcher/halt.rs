@@ -57,7 +57,7 @@ impl Dispatcher {
         }
         // Nobody's work: what it takes to tell others is no time of the run's.
         self.clock.pause();
-        self.tell_halt(&decision, status).await?;
+        self.tell_halt(&decision, status).await;
         self.log(&state);
         self.pump.show(Vec::new());
         let text = self.reporter.halted(&Ended {
@@ -175,12 +175,14 @@ pub(super) fn once(decision: Decision, engine: &Engine, told: &Told) -> Decision
         (None, _) if told.pretended => {
             let what = facts.last_error().unwrap_or("it did not say why");
             let message = format!("The agent exited with 0, but failed: {what}");
-            (Verdict::Fail, ReasonCode::Error, message)
+            (Verdict::Fail, ReasonCode::WorkerFailed, message)
         }
         (None, _) => {
             let signal = told.killed_by.and_then(|signal| Signal::try_from(signal).ok());
             let message = match signal {
-                Some(signal) => format!("The command was ended by {signal}, which it was not sent"),
+                Some(signal) => {
+                    format!("The command was ended by {signal}, which backstop did not send")
+                }
                 None => "The command did not end by itself".to_owned(),
             };
             (Verdict::Fail, ReasonCode::WorkerFailed, message)

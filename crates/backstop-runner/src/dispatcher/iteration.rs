@@ -11,6 +11,7 @@ use backstop_core::event::{
     ErrorCategory, ErrorSeen, Event, EventKind, IterationFinished, IterationStarted, Matched, Note,
     UnitStatus, Worker, WorkerStatus,
 };
+use backstop_core::policy::AgentName;
 use backstop_core::time::millis;
 use backstop_core::verdict::Verdict;
 
@@ -330,8 +331,12 @@ impl Dispatcher {
         // Who exits with 0 when told to end has not done its work.
         let sent = current.ending.sent(self.times.stop_signal);
         let pretends = exit.is_some_and(Exit::is_success) && sent.is_none() && {
-            let outcome = summary.agent.map(|(_, outcome)| outcome);
-            matches!(outcome, Some(Outcome::Failed | Outcome::CutOff))
+            let was_heard = !summary.last_line.is_empty();
+            match summary.agent {
+                Some((_, Outcome::Failed)) => true,
+                Some((_, Outcome::CutOff)) => was_heard || self.must_be_heard(),
+                _ => false,
+            }
         };
         // Who was told to end may call that a failure; it is none.
         self.told.failed = matches!(summary.agent, Some((_, Outcome::Failed))) && sent.is_none();
@@ -343,7 +348,7 @@ impl Dispatcher {
             timed_out: current.timed_out.is_some(),
             duration_ms: millis(duration),
         };
-        let on_purpose = current.ending != Ending::No && current.timed_out.is_none();
+        let on_purpose = sent.is_some() && current.timed_out.is_none();
         let speaks = !self.told.error && !on_purpose && !self.engine.facts().is_rate_limited();
         if let Some(how) = bad_exit(&finished).filter(|_| speaks) {
             let error = self.error_of(&how, &summary);
@@ -374,6 +379,18 @@ impl Dispatcher {
         };
         let decision = self.judge(proof);
         Ok(self.held_unless_guarded(decision))
+    }
+
+    /// Whether an agent that is silent has not done what was asked of it: one that the policy names, or
+    /// that prints records, unless a shell may have written them elsewhere.
+    fn must_be_heard(&self) -> bool {
+        let command = &self.launch.command;
+        let settings = self.engine.policy().settings.loop_.as_ref();
+        let is_named =
+            settings.and_then(|set| set.agent).is_some_and(|agent| agent != AgentName::Auto);
+        let is_redirected =
+            !Agent::is_alone_in(command) && command.iter().any(|word| word.contains('>'));
+        is_named || Agent::is_asked_for_records(command) && !is_redirected
     }
 
     /// A bad exit as an error, with the last thing that the command said. What kind of error it is

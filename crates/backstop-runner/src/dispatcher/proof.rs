@@ -49,7 +49,8 @@ impl Dispatcher {
         if let Some(latched) = self.stronger_than(decision.verdict) {
             decision = Decision { decided_at: decision.decided_at, ..latched.clone() };
         }
-        if let Some(cause) = &self.told.ended_for {
+        // What a person or the system wants is why it ends, whatever had fired before.
+        if let (Some(cause), None) = (&self.told.ended_for, self.ordered) {
             decision.prefer(cause, self.engine.policy());
         }
         self.record(&decision);

@@ -137,7 +137,7 @@ impl Dispatcher {
             return Reply::error(error.to_string());
         }
         // More room may undo what was about to stop the run.
-        self.latched = None;
+        self.forget_stop();
         self.take(raised);
         self.done()
     }
@@ -191,7 +191,7 @@ impl Dispatcher {
         }
         // They are asked beside everything else that is heard.
         self.probes.want_all();
-        self.latched = None;
+        self.forget_stop();
     }
 }
 

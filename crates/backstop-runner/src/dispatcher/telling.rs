@@ -9,7 +9,7 @@ use backstop_core::policy::Occasion;
 use backstop_core::state::{self, RunState, RunStatus};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Dispatcher, RunError};
+use super::Dispatcher;
 use crate::notify::{self, About, Channel, Delivery, Message, Notifier, Sent, Warned};
 use crate::report::Remark;
 use crate::signals::Signal;
@@ -45,15 +45,11 @@ impl Dispatcher {
     }
 
     /// Tells others that the run goes no further, and waits for a while until they have heard of it.
-    pub(super) async fn tell_halt(
-        &mut self,
-        decision: &Decision,
-        status: RunStatus,
-    ) -> Result<(), RunError> {
+    pub(super) async fn tell_halt(&mut self, decision: &Decision, status: RunStatus) {
         let occasion = if status == RunStatus::Held { Occasion::Held } else { Occasion::Halted };
         self.tell_of(occasion, decision, status);
         if !self.telling.notifier.is_busy() {
-            return Ok(());
+            return;
         }
         let deadline = Instant::now() + LAST_DELIVERIES;
         let why = loop {
@@ -75,8 +71,11 @@ impl Dispatcher {
         for delivery in self.telling.notifier.give_up(why) {
             self.heard_of(&delivery);
         }
-        let seq = self.seq;
-        self.durable(seq).await
+        // The halt itself is on record, and stays what it is.
+        if let Err(error) = self.journal.durable(self.seq).await {
+            let warning = format!("it could not be recorded who was told: {error}");
+            self.remark(&Remark::Warning(warning));
+        }
     }
 
     /// Tells of rules that warn and did not at the last look: once for each time that they begin to.

@@ -17,6 +17,7 @@ use rustix::termios::{OptionalActions, Termios};
 
 use super::control::{Lines, Message};
 use crate::footprint;
+use crate::signals::ignores_hangups;
 use crate::tree::control_group::ControlGroup;
 use crate::tree::process::{self, Process};
 use crate::tree::{Containment, orphans, signalling};
@@ -30,6 +31,8 @@ pub struct Relay {
     run: Option<RunId>,
     control_group: Option<ControlGroup>,
     suspended: bool,
+    /// A signal that is waited for comes also where it is ignored.
+    ignores_hangups: bool,
     passed_on: Vec<Signal>,
     end: Option<End>,
     /// How the terminal was set before the inner process could change it.
@@ -58,6 +61,7 @@ impl Relay {
             run: None,
             control_group: None,
             suspended: false,
+            ignores_hangups: ignores_hangups(),
             passed_on: Vec::new(),
             end: None,
             terminal: rustix::termios::tcgetattr(rustix::stdio::stdin()).ok(),
@@ -136,6 +140,7 @@ impl Relay {
         match signal {
             Signal::SIGCHLD => {}
             Signal::SIGTSTP => self.suspend()?,
+            Signal::SIGHUP if self.ignores_hangups => {}
             other => self.pass_on(other),
         }
         Ok(())

@@ -159,6 +159,8 @@ pub fn last_lines(
 pub struct Tail {
     most: usize,
     lines: VecDeque<Line>,
+    /// How many of them are no headings.
+    kept: usize,
     /// The last line may still grow.
     open: bool,
 }
@@ -172,14 +174,17 @@ struct Line {
 
 impl Tail {
     pub fn new(most: usize) -> Self {
-        Self { most, lines: VecDeque::new(), open: false }
+        Self { most, lines: VecDeque::new(), kept: 0, open: false }
     }
 
     pub fn push(&mut self, text: &str) {
         for piece in text.split_inclusive('\n') {
             match self.lines.back_mut() {
                 Some(line) if self.open => line.text.push_str(piece),
-                _ => self.lines.push_back(Line { text: piece.to_owned(), is_heading: false }),
+                _ => {
+                    self.lines.push_back(Line { text: piece.to_owned(), is_heading: false });
+                    self.kept += 1;
+                }
             }
             self.open = !piece.ends_with('\n');
             self.shorten();
@@ -198,18 +203,17 @@ impl Tail {
 
     /// Leaves out what is too much, and the heading of which nothing else is left.
     fn shorten(&mut self) {
-        let mut kept = self.lines.iter().filter(|line| !line.is_heading).count();
-        if kept <= self.most {
+        if self.kept <= self.most {
             return;
         }
-        while kept > self.most || self.lines.front().is_some_and(|line| line.is_heading) {
+        while self.kept > self.most || self.lines.front().is_some_and(|line| line.is_heading) {
             let Some(first) = self.lines.pop_front() else { return };
-            kept -= usize::from(!first.is_heading);
+            self.kept -= usize::from(!first.is_heading);
         }
     }
 
     pub fn take(&mut self) -> String {
-        self.open = false;
+        (self.open, self.kept) = (false, 0);
         self.lines.drain(..).map(|line| line.text).collect()
     }
 }

@@ -371,3 +371,22 @@ fn a_full_context_is_met_by_fresh_starts_until_there_are_too_many() {
     assert_eq!(test.events("recovered")[0]["kind"], "context");
     assert_eq!(test.state()["facts"]["iterations"], 2);
 }
+
+/// What it prints may go elsewhere; then its exit status stands for itself.
+#[test]
+fn an_agent_fails_by_its_silence_only_where_it_had_to_be_heard() {
+    let silent = ["./claude", "-p", "x"];
+    let asked = [&silent[..], &["--output-format", "json"]].concat();
+    let elsewhere = ["sh", "-c", "./claude -p x --output-format stream-json > log 2>&1"];
+    for (flags, command, code) in [
+        (&[][..], &silent[..], 0),
+        (&[], &elsewhere, 0),
+        (&[], &asked, 31),
+        (&[], &["sh", "-c", "./claude -p x --output-format json"], 31),
+        (&["--agent", "claude"], &silent, 31),
+    ] {
+        let test = Loop::new().script("claude", "exit 0");
+        let ended = test.run([&["run", "--once"], flags, &["--"], command].concat());
+        assert_eq!(ended.code, Some(code), "{command:?}: {}", ended.stderr);
+    }
+}

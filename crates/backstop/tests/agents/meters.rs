@@ -33,7 +33,7 @@ fn one_fails(good: &str, bad: &str, pattern: &str) -> Loop {
 }
 
 #[test]
-fn an_iteration_that_failed_before_it_told_what_it_used_silences_no_meter() {
+fn a_passing_error_before_anything_was_used_silences_no_meter() {
     let gemini = |status: &str, tokens: u64| {
         let error = match status {
             "error" => json!({"type": "Error", "message": "The model is overloaded. Please try \
@@ -78,7 +78,7 @@ fn an_iteration_that_failed_before_it_told_what_it_used_silences_no_meter() {
 }
 
 #[test]
-fn failures_that_tell_nothing_hold_a_limit_once_there_are_three_in_a_row() {
+fn passing_errors_that_tell_nothing_hold_a_limit_once_there_are_three_in_a_row() {
     let policy = PRICED.replace("iterations = 4", "iterations = 50");
     let test = one_fails(CODEX, &lost(), "2|3|4").file("p.toml", &policy);
     let ended = test.run(["run", "--policy", "p.toml", "--", "./agent"]).exits(128);
@@ -95,19 +95,33 @@ fn failures_that_tell_nothing_hold_a_limit_once_there_are_three_in_a_row() {
 }
 
 #[test]
-fn a_time_out_leaves_the_cost_of_the_run_known_in_part_and_goes_on() {
+fn an_iteration_that_fails_and_tells_nothing_holds_a_limit() {
+    for (limit, code) in [("--max-tokens", 127), ("--max-cost", 128)] {
+        let test = Loop::new();
+        test.run(["run", limit, "5", "--", "false"]).exits(code);
+        assert_eq!(test.state()["facts"]["iterations"], 1);
+    }
+}
+
+#[test]
+fn work_whose_cost_is_lost_holds_a_limit_on_it_and_is_counted_when_the_run_goes_on() {
     let seen = claude(&[message(&json!([{"type": "text", "text": "I begin."}]))]);
     let told = claude(&[result("Done.", false)]);
-    let script = "case $BACKSTOP_ITERATION in 1) cat seen; exec sleep 60;; esac; cat told";
-    let test = Loop::new().file("seen", &seen).file("told", &told).script("claude", script);
-    let limits = ["--max-cost", "5", "--max-iterations", "3", "--iteration-timeout", "1s"];
-    let run = [&["run"], &limits[..], &["--grace", "1s", "--", "./claude", "-p", "x"]].concat();
-    let ended = test.run(run).exits(125);
-    let facts = &test.state()["facts"];
-    assert_eq!(facts["iterations"], 3);
-    assert_eq!((&facts["cost_usd"], &facts["cost_known"]), (&json!(0.02), &json!(false)));
-    let spent = "spent      at least $0.02 of $5, a part is not known";
-    assert!(ended.stderr.contains(spent), "{}", ended.stderr);
+    let (hangs, crashes) = ("exec sleep 60", "exit 1");
+    for how in [hangs, crashes] {
+        let script = format!("case $BACKSTOP_ITERATION in 1) cat seen; {how};; esac; cat told");
+        let test = Loop::new().file("seen", &seen).file("told", &told).script("claude", &script);
+        let limits = ["--max-cost", "5", "--max-iterations", "3", "--iteration-timeout", "1s"];
+        let run = [&["run"], &limits[..], &["--grace", "1s", "--", "./claude", "-p", "x"]].concat();
+        test.run(run).exits(128);
+        assert_eq!(test.state()["facts"]["iterations"], 1, "{how}");
+        let ended = test.run(["resume", "--unmetered", "allow"]).exits(125);
+        let facts = &test.state()["facts"];
+        assert_eq!(facts["iterations"], 3);
+        assert_eq!((&facts["cost_usd"], &facts["cost_known"]), (&json!(0.02), &json!(false)));
+        let spent = "spent      at least $0.02 of $5, a part is not known";
+        assert!(ended.stderr.contains(spent), "{}", ended.stderr);
+    }
 }
 
 #[test]

@@ -166,3 +166,80 @@ fn flags_stay_over_a_policy_that_is_applied() {
     let again = test.run(["policy", "apply", "latest"]).exits(0);
     assert!(again.stdout.contains("has this policy already"), "{}", again.stdout);
 }
+
+/// Tells what it has used, and waits for a file after each word.
+const SPENDS: &str = r#"
+say() { echo "::backstop {\"type\":\"usage\",\"input_tokens\":$1,\"cost_usd\":$2}"; }
+await() { while [ ! -e "$1" ]; do sleep 0.02; done; }
+say 1 1.5; await first
+say 200 0; await second
+say 1 9; await go"#;
+
+/// The reason of the last decision of a run that is under way, once there are so many.
+fn wait_for_decision(test: &Loop, verdict: &str, reason: Option<&str>) {
+    wait_for("the decision", || {
+        let decisions = test.events("decision");
+        decisions.last().is_some_and(|last| {
+            last["verdict"] == verdict && reason.is_none_or(|reason| last["reason"] == reason)
+        })
+    });
+}
+
+#[test]
+fn who_ends_a_run_that_has_reached_a_limit_is_why_it_ends() {
+    for (order, code, reason) in [
+        (Some(Signal::INT), 130, "user_stopped"),
+        (Some(Signal::TERM), 143, "terminated"),
+        (None, 130, "user_stopped"),
+    ] {
+        let test = Loop::new().script("agent.sh", SPENDS);
+        let running = test.start(["run", "--max-cost", "1", "--grace", "1s", "--", "./agent.sh"]);
+        wait_for_decision(&test, "stop", Some("cost_limit"));
+        match order {
+            Some(signal) => running.signal(signal),
+            None => drop(test.run(["stop", "latest", "--now"]).exits(0)),
+        }
+        running.ends().exits(code);
+        assert_eq!(test.state()["stop_reason"]["code"], reason);
+    }
+}
+
+#[test]
+fn a_limit_that_was_raised_is_not_why_the_run_ends_later() {
+    let test = Loop::new().script("agent.sh", SPENDS);
+    let limits = ["run", "--max-cost", "1", "--max-tokens", "100", "--", "./agent.sh"];
+    let running = test.start(limits);
+    wait_for_decision(&test, "stop", Some("cost_limit"));
+    test.run(["raise", "latest", "cost_usd=10"]).exits(0);
+    wait_for_decision(&test, "continue", None);
+    let test = test.file("first", "");
+    wait_for_decision(&test, "stop", Some("token_limit"));
+    let test = test.file("second", "");
+    wait_for("both limits", || test.state()["facts"]["cost_usd"] == 10.5);
+    let test = test.file("go", "");
+    running.ends().exits(127);
+    assert_eq!(test.state()["stop_reason"]["code"], "token_limit");
+}
+
+#[test]
+fn a_rule_of_the_policy_before_is_not_why_the_run_ends() {
+    let rule = |when: &str| format!("[[rule]]\nwhen = {{ {when} }}\nthen = \"stop\"\n");
+    let before = rule("type = \"max_cost\", usd = 1.0");
+    let after = rule("type = \"expr\", cel = \"cost_usd > 10.0\"")
+        + &rule("type = \"max_tokens\", count = 100");
+    let test = Loop::new()
+        .script("agent.sh", SPENDS)
+        .file("before.toml", &before)
+        .file("after.toml", &after);
+    let running = test.start(["run", "--policy", "before.toml", "--", "./agent.sh"]);
+    wait_for_decision(&test, "stop", Some("cost_limit"));
+    test.run(["policy", "apply", "latest", "--policy", "after.toml"]).exits(0);
+    wait_for_decision(&test, "continue", None);
+    let test = test.file("first", "");
+    wait_for_decision(&test, "stop", Some("token_limit"));
+    let test = test.file("second", "");
+    wait_for("both rules", || test.state()["facts"]["cost_usd"] == 10.5);
+    let test = test.file("go", "");
+    running.ends().exits(127);
+    assert_eq!(test.state()["stop_reason"]["code"], "token_limit");
+}

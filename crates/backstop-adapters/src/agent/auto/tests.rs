@@ -281,6 +281,14 @@ fn nobody_follows_one_that_is_alone() {
 }
 
 #[test]
+fn a_program_that_is_only_called_like_an_agent_may_start_another() {
+    let mut auto = Auto::alone_with(Agent::Claude);
+    let (told, _) = read(&mut auto, format!("\n{CODEX}").as_bytes(), Some(SUCCEEDED));
+    assert_eq!(auto.agent(), Some(Agent::Codex));
+    assert!(told.iter().any(|line| line.starts_with("usage")), "{told:?}");
+}
+
+#[test]
 fn what_one_that_is_alone_introduces_is_only_shown() {
     let result = CLAUDE.lines().last().unwrap();
     for (agent, records) in

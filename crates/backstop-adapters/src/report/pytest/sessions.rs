@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::figures::Figures;
+use super::is_stop;
 use crate::report::Case;
 use crate::report::text::{Line, leading_number};
 
@@ -93,7 +94,7 @@ impl Sessions {
             self.reopen(|session| session.summarised.is_empty());
         }
         let session = self.current();
-        if text.starts_with("!!!") {
+        if is_stop(text) {
             session.is_stopped = true;
         } else if let Some(collected) = collected(text) {
             session.collected.get_or_insert(collected);

@@ -273,8 +273,7 @@ fn a_fact_that_is_absent_is_not_met() {
         "!probes['never']",
         "exit_code != 0 && iterations == 0",
         "exit_code != 0 || iterations > 0",
-        "exit_code == 0 ? false : true",
-        "(exit_code == 0 ? iterations : 1) == 1",
+        "exit_code == 0 ? true : false",
         "['a'].all(t, t == worker)",
         "guards.exists_one(t, t == worker)",
         "guards.filter(t, t != worker) != []",
@@ -287,6 +286,8 @@ fn a_fact_that_is_absent_is_not_met() {
         "worker == null && iterations == 0",
         "exit_code != 0 || iterations == 0",
         "!has(last_error.category)",
+        "exit_code == 0 ? false : true",
+        "last_error.category == 'transient' ? iterations > 9 : iterations == 0",
         "!('5h' in quota)",
     ] {
         assert_eq!(ask(source, &facts), Ok(true), "{source}");

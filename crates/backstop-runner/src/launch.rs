@@ -39,6 +39,9 @@ pub struct Launch {
     /// The policy that the run began with.
     #[serde(default)]
     pub policy: Option<PolicyName>,
+    /// Its file, which may be edited and applied to the run; none where there was no file.
+    #[serde(default)]
+    pub policy_file: Option<PathBuf>,
     /// What flags said over it. They are of the run, and stay where another policy is applied.
     #[serde(default)]
     pub flags: PolicyFlags,

@@ -165,10 +165,21 @@ pub fn document(path: &str) -> Result<Document, Error> {
 
 /// `backstop.toml` in the working directory or the nearest one above.
 pub fn nearest_policy() -> Option<String> {
-    let here = std::env::current_dir().ok()?;
-    let found = policy_above(&here)?;
-    let shown = found.strip_prefix(&here).unwrap_or(&found);
-    Some(shown.to_string_lossy().into_owned())
+    let found = policy_above(&std::env::current_dir().ok()?)?;
+    Some(from_here(&found))
+}
+
+/// The file of a policy that was named, else of the nearest one, wherever it is asked for.
+pub fn policy_path(named: Option<&str>) -> Option<PathBuf> {
+    let name = named.map(str::to_owned).or_else(nearest_policy)?;
+    let is_file = name != STDIN && !name.starts_with("preset:");
+    is_file.then(|| std::path::absolute(name).ok()).flatten()
+}
+
+/// How a file is called here: by its place below this directory, if it is there.
+pub fn from_here(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// `backstop.toml` in a directory or the nearest one above.

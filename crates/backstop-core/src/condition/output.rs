@@ -75,7 +75,8 @@ impl OutputPattern {
             || patterns.recent_output.as_deref().is_some_and(|output| self.matches(output))
     }
 
-    fn matches(&self, output: &str) -> bool {
+    /// Whether it is found in a text.
+    pub fn matches(&self, output: &str) -> bool {
         if self.is_regex {
             regex(&self.pattern.0).is_ok_and(|regex| regex.is_match(output))
         } else {

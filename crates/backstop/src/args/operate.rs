@@ -70,7 +70,12 @@ pub struct HaltArguments {
 #[derive(Debug, Args)]
 pub struct ReleaseArguments {
     /// The run: its name, the beginning of it, or latest
-    #[arg(required_unless_present = "all", conflicts_with = "all", default_value = "")]
+    #[arg(
+        required_unless_present = "all",
+        conflicts_with = "all",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub run: String,
     /// Take back the order to halt, and let every held run go on
     #[arg(long)]
@@ -117,7 +122,7 @@ pub struct RaiseArguments {
 pub struct ApplyArguments {
     /// The run: its name, the beginning of it, or latest
     pub run: String,
-    /// The policy: a file, or preset:NAME [default: the nearest backstop.toml]
+    /// The policy: a file, or preset:NAME [default: the file that the run was started with]
     #[arg(long, value_name = "FILE|preset:NAME", conflicts_with = "preset")]
     pub policy: Option<String>,
     /// A built-in rule set

@@ -10,6 +10,7 @@ use super::operate::pinned;
 use crate::args::BeginArguments;
 use crate::error::Error;
 use crate::exit_code;
+use crate::input;
 use crate::store::{Opened, here};
 use crate::terminal::Terminal;
 
@@ -23,6 +24,10 @@ pub fn run(arguments: &BeginArguments, terminal: &mut Terminal) -> Result<u8, Er
         cwd: here(),
         labels: secrets::labels(&redactor, arguments.label.iter().cloned().collect()),
         total_units: arguments.total_units,
+        policy_file: match arguments.preset {
+            Some(_) => None,
+            None => input::policy_path(arguments.policy.as_deref()),
+        },
         ..Launch::default()
     };
     let opened = Opened::new(&arguments.store)?;

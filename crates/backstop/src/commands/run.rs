@@ -78,6 +78,7 @@ fn prepare(arguments: &RunArguments, terminal: &mut Terminal) -> Result<Prepared
         telemetry: arguments.telemetry,
         attended: arguments.attended,
         lifted,
+        policy_file: input::policy_path(named),
         flags: PolicyFlags {
             said: flags.kept,
             count: flags.count,

@@ -1,5 +1,7 @@
 //! What people do to a run while it goes on.
 
+use std::fs;
+
 use rustix::process::Signal;
 
 use crate::support::looping::{Loop, active_ms, at, wait_for};
@@ -242,4 +244,32 @@ fn a_rule_of_the_policy_before_is_not_why_the_run_ends() {
     let test = test.file("go", "");
     running.ends().exits(127);
     assert_eq!(test.state()["stop_reason"]["code"], "token_limit");
+}
+
+#[test]
+fn the_file_that_a_run_was_started_with_is_applied_from_anywhere() {
+    let limit = |count: u8| format!("[limits]\niterations = {count}\n");
+    let test = Loop::new().file("p.toml", &limit(1));
+    test.run(["run", "--policy", "p.toml", "--", "true"]).exits(125);
+    let test = test.file("p.toml", &limit(2));
+    let elsewhere = test.work().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("can be created");
+    fs::write(elsewhere.join("backstop.toml"), limit(9)).expect("can be written");
+    let apply = ["policy", "apply", "latest"];
+    let applied = test.launch(&mut test.command_in(&elsewhere, apply)).ends().exits(0);
+    assert!(applied.stdout.contains("p.toml now"), "{}", applied.stdout);
+    test.run(["resume", "latest"]).exits(125);
+    assert_eq!(test.state()["facts"]["iterations"], 2);
+    fs::remove_file(test.work().join("p.toml")).expect("it is there");
+    test.run(apply).refused(66, &["p.toml"]);
+}
+
+#[test]
+fn where_a_run_has_no_file_there_must_be_one_where_it_runs() {
+    let test = Loop::new();
+    test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125);
+    let why = ["was started without a policy file", "--policy"];
+    test.run(["policy", "apply", "latest"]).refused(64, &why);
+    let run = test.run(["begin", "--preset", "pipeline"]).exits(0).stdout.trim().to_owned();
+    test.run(["policy", "apply", &run]).refused(64, &why);
 }

@@ -120,6 +120,7 @@ impl OwnRun<'_> {
             command: vec![hook.agent.name().to_owned()],
             cwd: hook.cwd(),
             labels: self.labels(),
+            policy_file: input::policy_path(Some(&named)),
             ..Launch::default()
         };
         let (store, home) = (&*self.opened.store, &self.opened.home);

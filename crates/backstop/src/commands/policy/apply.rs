@@ -1,6 +1,7 @@
 //! `backstop policy apply`: another policy for a run that has one pinned.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use backstop_core::policy::{Flags, Lifted};
 use backstop_runner::clock::wall_time;
@@ -20,18 +21,14 @@ use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
 pub fn run(arguments: &ApplyArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    if !is_named(arguments) && input::nearest_policy().is_none() {
-        return Err(Error::Usage(
-            "there is no backstop.toml here or above to apply\n\nhint: name a policy with --policy"
-                .to_owned(),
-        ));
-    }
     let opened = Opened::new(&arguments.store)?;
     refuse_if_supervised(&opened, "policy apply")?;
     let run = opened.run(&arguments.run)?;
+    let kept = Kept::of(&run)?;
+    let named = named(arguments, &run, &kept)?;
     let pinned = match run.supervised {
-        true => under_flags(arguments, &run, terminal)?,
-        false => pinned(arguments.policy.as_deref(), arguments.preset.as_deref(), terminal)?,
+        true => under_flags(arguments, &named, &run, &kept, terminal)?,
+        false => pinned(Some(&named), None, terminal)?,
     };
     let hash = pinned.policy.hash();
     if hash == run.policy_hash {
@@ -54,40 +51,67 @@ pub fn run(arguments: &ApplyArguments, terminal: &mut Terminal) -> Result<u8, Er
 #[derive(Debug, Deserialize)]
 struct Kept {
     #[serde(default)]
+    policy_file: Option<PathBuf>,
+    #[serde(default)]
     flags: PolicyFlags,
     #[serde(default)]
     lifted: Lifted,
+}
+
+impl Kept {
+    fn of(run: &Run) -> Result<Self, Error> {
+        serde_json::from_value(run.launch.clone()).map_err(|error| damaged(run, &error.to_string()))
+    }
+}
+
+fn damaged(run: &Run, cause: &str) -> Error {
+    let why = format!("can't read how run {} was started: {cause}", run.id);
+    StoreError::Damaged(why).into()
 }
 
 fn is_named(arguments: &ApplyArguments) -> bool {
     arguments.policy.is_some() || arguments.preset.is_some()
 }
 
+/// The policy to apply: the one that was named, else the run's own file as it is now, else the nearest
+/// one of where it runs. Where this is called from tells nothing of the run.
+fn named(arguments: &ApplyArguments, run: &Run, kept: &Kept) -> Result<String, Error> {
+    if let Some(name) = &arguments.preset {
+        return Ok(format!("preset:{name}"));
+    }
+    if let Some(name) = &arguments.policy {
+        return Ok(name.clone());
+    }
+    let file = kept.policy_file.clone().or_else(|| input::policy_above(Path::new(&run.cwd)));
+    file.map(|file| input::from_here(&file)).ok_or_else(|| {
+        Error::Usage(format!(
+            "run {} was started without a policy file, and there is no backstop.toml in `{}` or \
+             above\n\nhint: name a policy with --policy",
+            run.id, run.cwd
+        ))
+    })
+}
+
 /// The policy with what the run was told when it was started: a limit on its command line is no part
 /// of any file, and does not go because a file has changed.
 fn under_flags(
     arguments: &ApplyArguments,
+    named: &str,
     run: &Run,
+    kept: &Kept,
     terminal: &mut Terminal,
 ) -> Result<PinnedPolicy, Error> {
-    let damaged = |cause: String| {
-        StoreError::Damaged(format!("can't read how run {} was started: {cause}", run.id))
-    };
-    let kept: Kept =
-        serde_json::from_value(run.launch.clone()).map_err(|error| damaged(error.to_string()))?;
     let flags = &kept.flags;
     let said = match flags.said.is_null() {
         true => None,
         false => Some(Flags::new(&flags.said).map_err(|findings| {
             let first = findings.first().map(|finding| finding.message.clone());
-            damaged(first.unwrap_or_default())
+            damaged(run, &first.unwrap_or_default())
         })?),
     };
     // Who names a policy names its rule sets too.
     let presets: &[String] = if is_named(arguments) { &[] } else { &flags.presets };
-    let preset = arguments.preset.as_ref().map(|name| format!("preset:{name}"));
-    let named = preset.as_deref().or(arguments.policy.as_deref());
-    let mut source = layered(named, presets, said.as_ref(), terminal.colours_errors())?;
+    let mut source = layered(Some(named), presets, said.as_ref(), terminal.colours_errors())?;
     for note in &source.notes {
         terminal.remark(&format!("note: {note}"));
     }

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use backstop_core::condition::{Condition, OutputPattern};
+use backstop_core::condition::{ClockTime, Condition, OutputPattern, WallClock};
 use backstop_core::diagnostic::{Diagnostic, Span};
 use backstop_core::policy::{Policy, Rule};
+use backstop_core::verdict::Verdict;
+use backstop_runner::clock::wall_time;
 
 use crate::commands::run::phrases::is_met_by_echo;
 
@@ -13,6 +15,7 @@ pub fn lints(policy: &Policy, file_name: &str) -> Vec<Diagnostic> {
     let folder = folder_of(file_name);
     let mut lints = Vec::new();
     for rule in &policy.rules {
+        lints.extend(met_already(rule, &folder));
         for asked in rule.when.asked() {
             match asked {
                 Condition::CustomScript(script) => {
@@ -27,6 +30,30 @@ pub fn lints(policy: &Policy, file_name: &str) -> Vec<Diagnostic> {
     }
     lints.extend(no_repository(policy, &folder));
     lints
+}
+
+/// What the clock or the files say is met before anything has happened. That the work is done already
+/// is no surprise.
+fn met_already(rule: &Rule, folder: &Path) -> Option<Diagnostic> {
+    let why = match &rule.when {
+        _ if rule.then == Verdict::Complete => return None,
+        Condition::WallClock(WallClock { at: ClockTime::At(at) }) if *at <= wall_time() => {
+            "that time is past".to_owned()
+        }
+        Condition::FileCreated(file) if folder.join(&file.path.0).exists() => {
+            format!("`{}` is there already", file.path.0)
+        }
+        Condition::FileContains(file) if contains(&folder.join(&file.path.0), &file.content.0) => {
+            format!("`{}` contains it already", file.path.0)
+        }
+        _ => return None,
+    };
+    let message = format!("`{}` is met before the first iteration", rule.name());
+    Some(Diagnostic::lint(message, rule.span.clone()).label(why))
+}
+
+fn contains(path: &Path, content: &str) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains(content))
 }
 
 fn missing_script(script: &str, rule: &Rule, folder: &Path) -> Option<Diagnostic> {

@@ -42,6 +42,5 @@ pub(super) fn warnings(policy: &Policy, prompt: &[u8]) -> Vec<String> {
 pub fn is_met_by_echo(rule: &Rule, pattern: &OutputPattern, prompt: &str) -> bool {
     rule.then == Verdict::Complete
         && matches!(pattern.r#in, OutputSource::Any | OutputSource::Auto)
-        && !pattern.is_regex
-        && prompt.contains(pattern.pattern.0.as_str())
+        && pattern.matches(prompt)
 }

@@ -334,7 +334,6 @@ impl Facts {
                 self.clock.wait(Wait::Answer);
             }
             Note::ThreadTotal => self.threads.apply(noted),
-            Note::Signalled => self.errors.signalled = true,
             Note::ClaimRefused => self.handoff.claim_refused(&noted.detail),
             Note::LetGo | Note::Skipped => {
                 self.turn = None;
@@ -457,6 +456,10 @@ impl Facts {
     }
 
     fn decided(&mut self, decided: &Decided) {
+        self.errors.told_to_end |= !matches!(
+            decided.verdict,
+            Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
+        );
         self.fired = Some(match (decided.verdict, &decided.streaks, &decided.reason) {
             (Verdict::Continue, _, _) => Streaks::NONE,
             (_, Some(names), _) => Streaks::named(names),

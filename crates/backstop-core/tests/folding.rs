@@ -202,10 +202,17 @@ fn lines(events: &[&str]) -> String {
 #[case::pause_ended_it(&[STARTED, r#"{"type": "signal", "kind": "pause"}"#, KILLED], false, 0)]
 #[case::recovery_ended_it(&[STARTED, r#"{"type": "recovered", "kind": "context"}"#, KILLED], false, 0)]
 #[case::a_stop_verdict_ended_it(&[STARTED, r#"{"type": "decision", "verdict": "stop"}"#, KILLED], false, 0)]
+#[case::it_ended_by_itself_after_a_stop_verdict(
+    &[STARTED, r#"{"type": "decision", "verdict": "stop"}"#, EXIT_1], true, 1)]
+#[case::it_ran_out_of_its_time_after_a_stop_verdict(&[STARTED,
+    r#"{"type": "decision", "verdict": "stop"}"#,
+    r#"{"type": "iteration_finished", "signal": 15, "timed_out": true}"#], true, 1)]
 #[case::a_warning_did_not(&[STARTED, r#"{"type": "decision", "verdict": "warn"}"#, KILLED], true, 1)]
 #[case::only_that_one_is_excused(
     &[STARTED, r#"{"type": "signal", "kind": "stop"}"#, KILLED, STARTED, KILLED], true, 1)]
 #[case::rate_limit(&[STARTED, RATE_LIMITED, EXIT_1], false, 0)]
+#[case::rate_limit_is_no_success(
+    &[STARTED, EXIT_1, STARTED, RATE_LIMITED, EXIT_0, STARTED, EXIT_1], true, 2)]
 fn an_iteration_ends_in_error_or_not(
     #[case] events: &[&str],
     #[case] error_now: bool,

@@ -251,4 +251,4 @@ fn count_panics() -> Arc<AtomicUsize> {
     count
 }
 
-const PAGE: usize = 4_096;
+const PAGE: usize = 2_048;

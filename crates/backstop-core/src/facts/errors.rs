@@ -26,9 +26,10 @@ pub(crate) struct Errors {
     fresh: usize,
     /// backstop itself ended this iteration, so that its bad exit says nothing.
     pub(crate) ended_on_purpose: bool,
-    /// It was sent a signal: on purpose, unless it had run out of its time.
+    /// The iteration was to end: if a signal has ended it, and not its time, that was on purpose. It may
+    /// also have finished by itself, as it may after a `stop`.
     #[serde(default)]
-    pub(crate) signalled: bool,
+    pub(crate) told_to_end: bool,
 }
 
 /// The latest error.
@@ -82,7 +83,7 @@ impl Errors {
         self.open = false;
         self.fresh = 0;
         self.ended_on_purpose = false;
-        self.signalled = false;
+        self.told_to_end = false;
     }
 
     /// Takes in the end of an iteration. `is_limited`: by a provider, which says nothing about the work.
@@ -93,7 +94,8 @@ impl Errors {
         end: &IterationFinished,
         is_limited: bool,
     ) -> Option<ErrorSeen> {
-        let on_purpose = self.ended_on_purpose || self.signalled && !end.timed_out;
+        let was_ended = self.told_to_end && end.signal.is_some() && !end.timed_out;
+        let on_purpose = self.ended_on_purpose || was_ended;
         let excused = is_limited || on_purpose;
         let bad_exit =
             end.timed_out || end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0);
@@ -112,7 +114,7 @@ impl Errors {
         self.iterations_errored = self.iterations_errored.saturating_add(u64::from(self.now));
         self.fresh = 0;
         self.ended_on_purpose = false;
-        self.signalled = false;
+        self.told_to_end = false;
         made
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Told, clock};
 use crate::event::{
-    Answer, ErrorCategory, EventKind, IterationFinished, Note, ProgressKind, RecoveryKind,
-    SignalKind, UnitStatus, WorkerStatus,
+    Answer, ErrorCategory, EventKind, IterationFinished, ProgressKind, RecoveryKind, SignalKind,
+    UnitStatus, WorkerStatus,
 };
 use crate::facts::Streaks;
 use crate::policy::Policy;
@@ -147,7 +147,13 @@ impl<'a> History<'a> {
         self.inside(position).any(|(_, kind)| match kind {
             EventKind::Recovered(_) => true,
             EventKind::Signal(signal) => signal.kind != SignalKind::Resume,
-            EventKind::Noted(noted) => noted.what == Note::Signalled && !end.timed_out,
+            EventKind::Decided(decided) => {
+                let goes_on = matches!(
+                    decided.verdict,
+                    Verdict::Continue | Verdict::Warn | Verdict::Retry | Verdict::Ask
+                );
+                !goes_on && end.signal.is_some() && !end.timed_out
+            }
             _ => false,
         })
     }

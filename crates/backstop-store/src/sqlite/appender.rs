@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Statement};
 
-use super::checkpoint::{LONGEST_LOG, PAGES_KEPT};
+use super::checkpoint::{KIB_KEPT, LONGEST_LOG};
 use super::fault::Fault;
 use super::log::Log;
 
@@ -26,7 +26,7 @@ impl Appender {
         connection.busy_timeout(busy_timeout)?;
         connection.execute_batch(&format!(
             "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
-             PRAGMA wal_autocheckpoint = {LONGEST_LOG}; PRAGMA cache_size = {PAGES_KEPT}"
+             PRAGMA wal_autocheckpoint = {LONGEST_LOG}; PRAGMA cache_size = -{KIB_KEPT}"
         ))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let mut log = Log::new(database);

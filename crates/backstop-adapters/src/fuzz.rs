@@ -39,7 +39,8 @@ pub fn agent(agent: Agent, data: &[u8]) {
 /// Where that does not hold.
 pub fn trajectory(data: &[u8]) {
     let whole = closed(data);
-    for data in [Some(data), whole.as_deref()].into_iter().flatten() {
+    let last = trajectory::recognise(data).and_then(|kind| kind.with_last_closed(data));
+    for data in [Some(data), whole.as_deref(), last.as_deref()].into_iter().flatten() {
         let Some(kind) = trajectory::recognise(data) else { continue };
         let mut translator = Translator::default();
         let mut events = Vec::new();

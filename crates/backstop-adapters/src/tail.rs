@@ -1,5 +1,7 @@
 //! JSON at the end of a line that begins with something else.
 
+use serde::de::IgnoredAny;
+
 /// What stands before an object that runs to the end of the line, and the object. Words that quote
 /// one have a quotation mark, a backtick or another brace before it.
 pub(crate) fn object_at_end(line: &str) -> Option<(&str, &str)> {
@@ -8,6 +10,21 @@ pub(crate) fn object_at_end(line: &str) -> Option<(&str, &str)> {
     let (before, object) = line.split_at(begin);
     let is_object = object.ends_with('}') && object[1..].trim_start().starts_with('"');
     (is_object && !before.contains(['"', '\'', '`'])).then_some((before, object))
+}
+
+/// The objects that a line consists of, one behind the other, but for what a program without a line end
+/// printed before the first.
+pub(crate) fn objects(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.trim();
+    let line = object_at_end(line).map_or(line, |(_, object)| object);
+    let mut rest = if line.starts_with('{') { line } else { "" };
+    std::iter::from_fn(move || {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        values.next()?.ok()?;
+        let (object, behind) = rest.split_at(values.byte_offset());
+        rest = behind.trim_start();
+        Some(object)
+    })
 }
 
 #[cfg(test)]
@@ -27,5 +44,16 @@ mod tests {
     #[case("hello", None)]
     fn an_object_ends_its_line(#[case] line: &str, #[case] expected: Option<(&str, &str)>) {
         assert_eq!(object_at_end(line), expected);
+    }
+
+    #[rstest]
+    #[case("{\"a\":1}", &["{\"a\":1}"])]
+    #[case(" hello{\"a\":{}}{\"b\":1e999} {\"c\":2} ", &["{\"a\":{}}", "{\"b\":1e999}", "{\"c\":2}"])]
+    #[case("{\"a\":1}{\"b\":", &["{\"a\":1}"])]
+    #[case("say \"hello\" {\"a\":1}", &[])]
+    #[case("7 8", &[])]
+    #[case("", &[])]
+    fn a_line_may_hold_several_objects(#[case] line: &str, #[case] expected: &[&str]) {
+        assert_eq!(objects(line).collect::<Vec<_>>(), expected);
     }
 }

@@ -35,6 +35,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
+use crate::closed::closed;
 use crate::fields::parse;
 use crate::framing::encoding::decoded;
 use crate::framing::stamp::after_stamp;
@@ -72,6 +73,17 @@ impl Kind {
             Self::Copilot => "copilot",
             Self::Droid => "droid",
         }
+    }
+
+    /// The same runs with the last one as far as it is whole, if it follows others and was cut off.
+    pub fn with_last_closed(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let bytes = decoded(bytes);
+        let begin = memchr::memmem::rfind(&bytes, b"\n{")? + 1;
+        let last = closed(&bytes[begin..])?;
+        let says_something = parse(&last)?.as_object().is_some_and(|last| !last.is_empty());
+        // Half an event among events would only tell what did not happen so.
+        (says_something && recognise::holds_runs(&bytes[..begin]))
+            .then(|| [&bytes[..begin], &last].concat())
     }
 
     /// Tells everything that is in the trajectory, and answers with how its last run ended.

@@ -323,6 +323,24 @@ mod noise_and_work {
     }
 
     #[test]
+    fn polling_with_only_a_percentage_that_moves() {
+        let poll = |run: Run, percent: String| {
+            run.after_ms(60_000).costing(0.1).act("tail -1 log", &percent)
+        };
+        for step in [0.8, -0.8] {
+            let run = Run::new().times(120, |run, index| {
+                poll(run, format!("progress {:.1}%", 100.0 + step * index as f64))
+            });
+            assert_eq!((run.nudged(), run.stuck()), (None, None));
+            // It has come to a stand.
+            let run = run.times(31, |run, _| poll(run, "progress 42.0%".to_owned()));
+            assert_eq!(run.stuck(), Some(Signal::Poll));
+        }
+        let up_and_down = |run: Run, index: usize| poll(run, format!("load {}%", 40 + index % 7));
+        assert_eq!(Run::new().times(60, up_and_down).stuck(), Some(Signal::Poll));
+    }
+
+    #[test]
     fn polling_with_output_that_comes_round_again() {
         let run = Run::new().times(60, |run, index| {
             run.after_ms(30_000).act("status", ["building", "still building"][index % 2])

@@ -33,9 +33,13 @@ fn path<'v>(arguments: &'v Value, key: &str) -> Option<&'v str> {
 
 /// The files that a patch of Codex names.
 fn patched(arguments: &Value) -> Vec<&str> {
-    let patch = ["command", "input", "patch"].iter().find_map(|key| text(arguments, key));
-    let patch = patch.or_else(|| arguments.as_str()).unwrap_or_default();
-    let named = patch.lines().filter_map(|line| {
+    let keys = ["command", "input", "patch"];
+    let is_given = |value: &&Value| value.is_string() || value.is_array();
+    let patch = keys.iter().find_map(|key| arguments.get(key).filter(is_given));
+    let patch = patch.unwrap_or(arguments);
+    // A command may be given word by word.
+    let words = patch.as_array().map_or(std::slice::from_ref(patch), Vec::as_slice);
+    let named = words.iter().filter_map(Value::as_str).flat_map(str::lines).filter_map(|line| {
         HEADS.iter().find_map(|head| line.trim_start().strip_prefix(head)).map(str::trim)
     });
     named.filter(|path| !path.is_empty()).take(MOST_FILES).collect()

@@ -128,6 +128,11 @@ fn half_characters_and_foreign_types_do_no_harm() {
 #[case("apply_patch", json!({"command": "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n\
     @@\n-x\n*** Add File: c d.rs\n+y\n*** Delete File: e\n*** End Patch"}),
     &["a.rs", "b.rs", "c d.rs", "e"])]
+#[case("apply_patch", json!("*** Begin Patch\n*** Add File: a\n+x"), &["a"])]
+#[case("apply_patch", json!({"command": ["apply_patch", "*** Begin Patch\n*** Update File: a.rs\n@@"]}),
+    &["a.rs"])]
+#[case("apply_patch", json!({"command": null, "input": "*** Add File: a\n+x"}), &["a"])]
+#[case("apply_patch", json!({"command": [7, null]}), &[])]
 #[case("Edit", json!({"file_path": 7}), &[])]
 fn files_that_are_written(#[case] tool: &str, #[case] given: Value, #[case] expected: &[&str]) {
     let input =

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::jest_json::documents;
 use super::recognise::Found;
 use super::{Case, Format, Status, TestReport, lenient};
+use crate::lenient::Lenient;
 
 pub(super) fn read(text: &str) -> Option<Found> {
     // Reports from before the format had a name are known by what every one of them has.
@@ -18,7 +19,7 @@ pub(super) fn read_given(text: &str) -> Option<Found> {
     let marks = ["\"results\"", "\"tests\""];
     documents(text, Format::Ctrf, &marks, |root: Root, report| {
         let Some(results) = root.results else { return false };
-        results.tests.into_iter().for_each(|test| report.push(test.case()));
+        results.tell(report);
         true
     })
 }
@@ -31,7 +32,7 @@ fn tell(root: Root, report: &mut TestReport) -> bool {
     else {
         return false;
     };
-    results.tests.into_iter().for_each(|test| report.push(test.case()));
+    results.tell(report);
     true
 }
 
@@ -50,7 +51,7 @@ struct Results {
     #[serde(default)]
     summary: Option<serde::de::IgnoredAny>,
     #[serde(default)]
-    tests: Vec<Test>,
+    tests: Vec<Lenient<Test>>,
 }
 
 #[derive(Deserialize)]
@@ -69,8 +70,8 @@ struct Test {
     trace: Option<String>,
     #[serde(default, deserialize_with = "lenient::number")]
     retries: Option<f64>,
-    #[serde(default)]
-    flaky: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::truth")]
+    flaky: bool,
     /// A string in older reports, a list in newer ones.
     #[serde(default)]
     suite: serde_json::Value,
@@ -78,8 +79,16 @@ struct Test {
     file_path: Option<String>,
 }
 
+impl Results {
+    fn tell(self, report: &mut TestReport) {
+        for test in self.tests.into_iter().filter_map(|test| test.0) {
+            test.tell(report);
+        }
+    }
+}
+
 impl Test {
-    fn case(self) -> Case {
+    fn tell(self, report: &mut TestReport) {
         let suite = match &self.suite {
             serde_json::Value::String(suite) => suite.clone(),
             serde_json::Value::Array(parts) => {
@@ -91,31 +100,37 @@ impl Test {
         let name = self.name.unwrap_or_default();
         let group = if suite.is_empty() { self.file_path.unwrap_or_default() } else { suite };
         let name = if group.is_empty() { name } else { format!("{group} > {name}") };
-        let status = match self.status.as_deref() {
-            Some("passed") => Status::Passed,
-            Some("failed") => Status::Failed,
-            // Pending, or something that only its runner understands: it did not fail.
-            _ => Status::Skipped,
+        let told = self.status.unwrap_or_default();
+        let status = match told.to_ascii_lowercase().as_str() {
+            "passed" => Status::Passed,
+            "failed" => Status::Failed,
+            // The last is something that only its runner understands: it did not fail.
+            "skipped" | "pending" | "other" => Status::Skipped,
+            _ => {
+                report.mark_broken(format!("`{name}` has the unknown status `{told}`"));
+                Status::Skipped
+            }
         };
         let retries = self.retries.unwrap_or(0.0).clamp(0.0, 1e6);
-        Case {
+        report.push(Case {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "clamped to what fits"
             )]
             attempts: retries as u32 + 1,
-            flaky: self.flaky.unwrap_or(false),
+            flaky: self.flaky,
             ..Case::new(&name, status)
                 .saying(self.message.as_deref().or(self.trace.as_deref()))
                 .taking(self.duration.map(|duration| duration / 1000.0))
-        }
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use backstop_core::event::TestCounts;
+    use rstest::rstest;
 
     use super::*;
 
@@ -149,5 +164,43 @@ mod tests {
             r#"{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{},"tests":[{"#;
         let report = read(text).expect("a report").report;
         assert_eq!(report.broken.as_deref(), Some("the JSON is cut off"));
+    }
+
+    #[test]
+    fn what_is_cut_off_shows_what_is_whole() {
+        let text = r#"{"reportFormat":"CTRF","results":{"tests":[
+            {"name":"a","status":"passed"},{"name":"b","status":"failed"},{"na"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(report.broken.as_deref(), Some("the JSON is cut off"));
+    }
+
+    #[test]
+    fn one_part_that_makes_no_sense_does_not_lose_the_others() {
+        let text = r#"{"reportFormat":"CTRF","results":{"tests":[null,5,
+            {"name":"a \ud83d","status":"passed","duration":1e400,"retries":"2","flaky":"yes"},
+            {"name":"b","status":"failed","duration":2000}]}}"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+        let told: Vec<_> = report.cases.iter().map(|case| (case.seconds, case.attempts)).collect();
+        assert_eq!(told, [(None, 3), (Some(2.0), 1)]);
+    }
+
+    #[rstest]
+    #[case("\"Passed\"", Status::Passed, None)]
+    #[case("\"FAILED\"", Status::Failed, None)]
+    #[case("\"other\"", Status::Skipped, None)]
+    #[case("\"timedOut\"", Status::Skipped, Some("`a` has the unknown status `timedOut`"))]
+    #[case("1", Status::Skipped, Some("`a` has the unknown status ``"))]
+    fn a_status_that_is_not_known_is_no_success(
+        #[case] told: &str,
+        #[case] status: Status,
+        #[case] broken: Option<&str>,
+    ) {
+        let text = format!(
+            r#"{{"reportFormat":"CTRF","results":{{"tests":[{{"name":"a","status":{told}}}]}}}}"#
+        );
+        let report = read(&text).expect("a report").report;
+        assert_eq!((report.cases[0].status, report.broken.as_deref()), (status, broken));
     }
 }

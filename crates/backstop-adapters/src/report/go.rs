@@ -262,6 +262,12 @@ pub(super) fn result_line(line: &str) -> Option<ResultLine<'_>> {
     is_name.then_some(ResultLine { status, name, seconds: time })
 }
 
+/// Whether a test has the name of a benchmark, as Go takes it.
+pub(super) fn is_benchmark(test: &str) -> bool {
+    let rest = test.strip_prefix("Benchmark");
+    rest.is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+}
+
 /// The name in `BenchmarkX-8   1000   12.3 ns/op`, without the number of processors.
 pub(super) fn benchmark(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();

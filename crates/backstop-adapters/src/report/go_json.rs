@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::bounded::{MOST_TEXT, append};
-use super::go::{benchmark, case_name, did_not_finish, fail_package, result_line};
+use super::go::{benchmark, case_name, did_not_finish, fail_package, is_benchmark, result_line};
 use super::recognise::Found;
 use super::runs::{Before, Runs};
 use super::text::lines;
-use super::{Case, Format, Status, TestReport};
+use super::{Case, Format, Status, TestReport, lenient};
+use crate::tail::objects;
 
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut reading = Reading {
@@ -22,10 +23,9 @@ pub(super) fn read(text: &str) -> Option<Found> {
         at: None,
     };
     for line in lines(text) {
-        let json = line.whole.trim();
-        if json.starts_with('{')
-            && let Ok(record) = serde_json::from_str::<Record<'_>>(json)
-        {
+        for json in objects(line.whole) {
+            let mut sound = None;
+            let Some(record) = lenient::record::<Record<'_>>(json, &mut sound) else { continue };
             let before = Before::of(&reading.report);
             if reading.record(&record) {
                 reading.at = Some(line.end);
@@ -47,7 +47,7 @@ struct Record<'a> {
     import_path: Option<Cow<'a, str>>,
     #[serde(rename = "Test", default, borrow)]
     test: Option<Cow<'a, str>>,
-    #[serde(rename = "Elapsed", default)]
+    #[serde(rename = "Elapsed", default, deserialize_with = "lenient::number")]
     elapsed: Option<f64>,
     #[serde(rename = "Output", default, borrow)]
     output: Option<Cow<'a, str>>,
@@ -72,6 +72,8 @@ struct Package {
     running: BTreeMap<String, Running>,
     passed_roots: BTreeSet<String>,
     benchmarks: BTreeSet<String>,
+    /// The line of a benchmark, as far as it has come: its figures are often printed later.
+    half_line: String,
     failed: u64,
     /// What was printed outside of any test.
     output: String,
@@ -87,6 +89,8 @@ struct Running {
     output: String,
     /// What its own output said, for tests whose end was not told.
     seen: Option<Status>,
+    /// It is a benchmark that is measured in its parts, and has no result of its own.
+    has_parts: bool,
 }
 
 impl Reading {
@@ -128,7 +132,7 @@ impl Reading {
             (Some(test), _) => {
                 package.is_open = true;
                 if action == "run" {
-                    package.running.insert(test.clone().into_owned(), Running::default());
+                    package.run(test);
                 }
                 if let Some(output) = record.output.as_deref()
                     && let Some(benchmark) = package.printed(test, output)
@@ -182,7 +186,7 @@ impl Reading {
                 }
                 let shown = if name.is_empty() { "the package" } else { &name };
                 self.report.mark_broken(format!("cut off: {shown} has no result"));
-                package.close_running(&mut self.report, &name);
+                package.close_running(&mut self.report, &name, None);
             }
         }
         if let Some((begun, before)) = begun {
@@ -198,6 +202,16 @@ fn first_word(path: &str) -> &str {
 }
 
 impl Package {
+    fn run(&mut self, test: &str) {
+        if is_benchmark(test)
+            && let Some((whole, _)) = test.rsplit_once('/')
+            && let Some(run) = self.running.get_mut(whole)
+        {
+            run.has_parts = true;
+        }
+        self.running.insert(test.to_owned(), Running::default());
+    }
+
     fn ended(&mut self, test: &str, status: Status) {
         match status {
             Status::Failed => self.failed += 1,
@@ -227,7 +241,14 @@ impl Package {
     }
 
     fn benchmark(&mut self, output: &str) -> Option<String> {
-        let name = benchmark(output.trim_end())?;
+        let before = std::mem::take(&mut self.half_line);
+        let line =
+            if before.is_empty() { Cow::Borrowed(output) } else { Cow::Owned(before + output) };
+        if line.starts_with("Benchmark") && !line.ends_with('\n') && line.len() <= MOST_TEXT {
+            self.half_line = line.into_owned();
+            return None;
+        }
+        let name = benchmark(line.trim_end())?;
         self.benchmarks.insert(name.to_owned()).then(|| name.to_owned())
     }
 
@@ -243,7 +264,7 @@ impl Package {
 
     /// The package has ended; a rerun may begin it anew.
     fn close(&mut self, report: &mut TestReport, name: &str, status: Status) {
-        self.close_running(report, name);
+        self.close_running(report, name, Some(status));
         if status == Status::Failed && self.failed == 0 {
             let panic = self.panic.as_deref().unwrap_or_default();
             let told = [&self.build_output, panic, &self.output];
@@ -253,8 +274,9 @@ impl Package {
         *self = Self::default();
     }
 
-    /// Tests whose end was not told ended as they said themselves, or else did not.
-    fn close_running(&mut self, report: &mut TestReport, name: &str) {
+    /// Tests whose end was not told ended as they said themselves, or else did not. The end of
+    /// a benchmark is never told, unless it failed.
+    fn close_running(&mut self, report: &mut TestReport, name: &str, whole: Option<Status>) {
         for (test, run) in std::mem::take(&mut self.running) {
             let root = test.split('/').next().unwrap_or(&test);
             // A test does not pass before all of its parts have ended, and none of them failed.
@@ -263,7 +285,11 @@ impl Package {
                 continue;
             }
             let full = case_name(name, &test);
-            match run.seen {
+            let is_benchmark = is_benchmark(&test);
+            if is_benchmark && run.has_parts && run.seen.is_none() {
+                continue;
+            }
+            match run.seen.or(whole.filter(|it| is_benchmark && *it == Status::Passed)) {
                 Some(status) => {
                     self.ended(&test, status);
                     let said = message(&run.output, status);
@@ -286,3 +312,6 @@ fn message(output: &str, status: Status) -> Option<String> {
         lines.join("\n")
     })
 }
+
+#[cfg(test)]
+mod tests;

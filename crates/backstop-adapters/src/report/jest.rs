@@ -69,6 +69,12 @@ impl Reading {
                 self.runs.push_report(begun..line.end, &report);
                 self.told.push(begun, report);
             }
+        } else if let Some(status) = text.strip_prefix(NO_TESTS) {
+            let mut report = TestReport::new(Format::Jest);
+            report.mark_broken(if status == "0" { super::NO_TEST_RAN } else { NO_TESTS_FOUND });
+            self.runs.push_report(line.begin..line.end, &report);
+            self.told.push(line.begin, report);
+            self.at = line.end;
         } else if ending(text).is_some_and(|format| format != Format::Jest) {
             self.cases.clear();
             self.is_behind_other = true;
@@ -264,8 +270,14 @@ fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
+const NO_TESTS: &str = "No tests found, exiting with code ";
+
+const NO_TESTS_FOUND: &str = "no tests were found";
+
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
 
     #[test]
@@ -383,5 +395,14 @@ Tests:       2 failed, 1 passed, 3 total
                     Test Suites: 1 failed, 1 total\nTests:       0 total\n";
         let report = read(text).expect("a report").report;
         assert_eq!(report.broken.as_deref(), Some("1 test suite failed to run"));
+    }
+
+    #[rstest]
+    #[case("1", "no tests were found")]
+    #[case("0", "no test ran")]
+    fn a_run_without_tests_is_no_proof(#[case] code: &str, #[case] why: &str) {
+        let text = format!("No tests found, exiting with code {code}\nIn /app\n");
+        let report = read(&text).expect("a report").report;
+        assert_eq!((report.broken.as_deref(), report.cases.len()), (Some(why), 0));
     }
 }

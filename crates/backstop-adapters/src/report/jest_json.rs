@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::recognise::Found;
 use super::runs::Runs;
 use super::{Case, Format, Status, TestReport, lenient};
+use crate::closed::closed;
+use crate::fields::parse_as;
 
 pub(super) fn read(text: &str) -> Option<Found> {
     documents(
@@ -113,14 +115,23 @@ fn document<T: DeserializeOwned>(
     tell: impl Fn(T, &mut TestReport) -> bool,
 ) -> Document {
     let mut report = TestReport::new(format);
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     match values.next() {
-        Some(Ok(root)) => match tell(root, &mut report) {
-            true => Document::Report(report, Some(values.byte_offset())),
-            false => Document::Other(values.byte_offset()),
-        },
+        Some(Ok(_)) => {
+            let length = values.byte_offset();
+            let root = parse_as(&text.as_bytes()[..length]);
+            if root.is_ok_and(|root| tell(root, &mut report)) {
+                Document::Report(report, Some(length))
+            } else {
+                Document::Other(length)
+            }
+        }
         Some(Err(error)) if error.is_eof() => {
             report.mark_broken("the JSON is cut off");
+            // What is whole of it is shown.
+            if let Some(root) = closed(text.as_bytes()).and_then(|it| parse_as(&it).ok()) {
+                tell(root, &mut report);
+            }
             Document::Report(report, None)
         }
         Some(Err(_)) | None => Document::None,
@@ -235,5 +246,23 @@ mod tests {
             report.broken.as_deref(),
             Some("/app/b.test.js failed to run: SyntaxError: oops")
         );
+    }
+
+    #[test]
+    fn what_is_cut_off_shows_what_is_whole() {
+        let text = r#"{"numTotalTests":2,"testResults":[{"name":"a.js","assertionResults":[
+            {"title":"adds","status":"failed","duration":1e400},{"title":"carries","stat"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["a.js > adds"]);
+        assert_eq!(report.broken.as_deref(), Some("the JSON is cut off"));
+    }
+
+    #[test]
+    fn a_number_beyond_all_bounds_does_not_lose_the_report() {
+        let text = r#"{"numTotalTests":1,"testResults":[{"name":"a.js","assertionResults":[
+            {"title":"adds","status":"passed","duration":1e400}]}]}"#;
+        let report = read(&format!("{text}\n{text}")).expect("a report").report;
+        assert_eq!((report.counts().passed, report.cases[0].seconds), (2, None));
+        assert!(report.succeeded());
     }
 }

@@ -10,7 +10,7 @@ use super::recognise::Found;
 use super::runs::Runs;
 use super::text::lines;
 use super::{Case, Format, Status, TestReport, lenient};
-use crate::tail::object_at_end;
+use crate::tail::objects;
 
 pub(super) fn read(text: &str) -> Option<Found> {
     let mut reading = Reading {
@@ -26,17 +26,16 @@ pub(super) fn read(text: &str) -> Option<Found> {
         at: None,
     };
     for line in lines(text) {
-        let json = line.whole.trim();
         // What a test prints without a line end stands before the next event.
-        let json = object_at_end(json).map_or(json, |(_, object)| object);
-        if json.starts_with('{')
-            && let Ok(record) = serde_json::from_str::<Record<'_>>(json)
-        {
+        for json in objects(line.whole) {
+            let mut sound = None;
+            let Some(record) = lenient::record::<Record<'_>>(json, &mut sound) else { continue };
             if reading.record(&record) {
                 reading.at = Some(line.end);
                 reading.follow(&record, line.begin..line.end);
             }
-        } else if reading.open_suites == 0 && line.text.starts_with("error: could not compile") {
+        }
+        if reading.open_suites == 0 && line.text.starts_with("error: could not compile") {
             reading.build_error = Some(line.text.to_owned());
             reading.runs.push(line.begin..line.end, 0, Some(line.text));
         }
@@ -271,5 +270,15 @@ it printed {"type":"other","event":"ok"}
         let report = read(text).expect("a report").report;
         assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
         assert!(report.broken.is_some());
+    }
+
+    #[test]
+    fn a_number_beyond_all_bounds_does_not_lose_an_event() {
+        let text = r#"{"type":"suite","event":"started","test_count":2}
+{"type":"test","event":"ok","name":"b"}{"type":"test","event":"failed","name":"a","exec_time":1e400}
+{"type":"suite","event":"ok","passed":1}
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["a"]);
     }
 }

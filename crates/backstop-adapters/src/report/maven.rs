@@ -64,6 +64,8 @@ impl Reading {
                 self.at = line.end;
             }
             self.runs.push(line.begin..line.end, 0, Some(&self.failure()));
+        } else if text.trim() == "No tests to run." && text.len() < line.text.len() {
+            self.at = line.end;
         } else if text.contains("COMPILATION ERROR") {
             self.error.get_or_insert_with(|| text.trim_matches([' ', ':']).to_lowercase());
         }
@@ -159,5 +161,18 @@ mod tests {
         let text =
             "[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD FAILURE\n";
         assert!(read(text).expect("a report").report.broken.is_some());
+    }
+
+    #[test]
+    fn a_module_without_tests_does_no_harm_to_others() {
+        let none = "[INFO] No tests to run.\n[INFO] BUILD SUCCESS\n";
+        let report = crate::report::recognise(none.as_bytes(), None).expect("a report");
+        assert_eq!((report.format, report.broken.as_deref()), (Format::Maven, Some("no test ran")));
+        let some = "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n";
+        for text in [format!("{some}{none}"), format!("{none}{some}")] {
+            let report = crate::report::recognise(text.as_bytes(), None).expect("a report");
+            assert!(report.succeeded());
+        }
+        assert!(read("No tests to run.\n").is_none(), "prose");
     }
 }

@@ -44,7 +44,11 @@ impl Reading {
             self.heading(heading, &line);
         }
         self.sessions.line(text);
-        if is_interruption(text)
+        if let Some(why) = refusal(text).filter(|_| self.sessions.is_outside()) {
+            self.sessions.current().interrupted = Some(why.to_owned());
+            self.runs.push(line.begin..line.end, 0, Some(why));
+            self.at = line.end;
+        } else if is_interruption(text)
             // One that breaks shows nothing that tests have printed.
             || (text.starts_with("INTERNALERROR>") && !self.sessions.is_quoting())
         {
@@ -197,6 +201,13 @@ fn is_stop(line: &str) -> bool {
     line.starts_with("!!!") && line.trim_end().ends_with("!!!") && line.contains(' ')
 }
 
+/// Why a session did not even begin.
+fn refusal(line: &str) -> Option<&str> {
+    let is_usage = line.starts_with("ERROR: usage: ") && line.contains(" [file_or_dir] ");
+    let is_import = line.starts_with("ImportError while loading conftest '");
+    is_usage.then_some("its arguments can't be used").or_else(|| is_import.then_some(line))
+}
+
 /// The file in `____ ERROR collecting test_a.py ____`.
 fn uncollected(line: &str) -> Option<&str> {
     line.strip_prefix('_')?.trim_matches(['_', ' ']).strip_prefix("ERROR collecting ")
@@ -211,7 +222,11 @@ fn summary_case(line: &str) -> Option<Case> {
         return Some(Case::new(&part_name(name, part), Status::Failed).saying(message));
     }
     let (word, rest) = line.split_once(' ')?;
-    let status = status(word)?;
+    let status = match word {
+        // Until version 3.
+        "FAIL" => Status::Failed,
+        word => status(word)?,
+    };
     // Skipped tests are told by their place, several at once.
     if word == "SKIPPED" && rest.starts_with('[') {
         return None;
@@ -334,6 +349,43 @@ mod tests {
             );
             assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
         }
+    }
+
+    #[test]
+    fn older_versions_say_fail_in_the_summary() {
+        let text = "== test session starts ==\ncollected 2 items\n\nt.py .F   [100%]\n\
+                    == short test summary info ==\nPASSED t.py::test_a\nFAIL t.py::test_b\n\
+                    SKIP [1] t.py:20: no\n\n== FAILURES ==\n____ test_b ____\nFAIL t.py::test_x\n\
+                    == 1 failed, 1 passed in 0.45 seconds ==\n";
+        let report = read(text).expect("a report").report;
+        let told: Vec<_> =
+            report.cases.iter().map(|case| (case.name.as_str(), case.status)).collect();
+        assert_eq!(told, [("t.py::test_a", Status::Passed), ("t.py::test_b", Status::Failed)]);
+    }
+
+    #[rstest]
+    #[case::usage(
+        "ERROR: usage: __main__.py [options] [file_or_dir] [file_or_dir] [...]\n\
+         __main__.py: error: unrecognized arguments: --nope\n",
+        "its arguments can't be used"
+    )]
+    #[case::conftest(
+        "ImportError while loading conftest '/app/conftest.py'.\nconftest.py:1: in <module>\n",
+        "ImportError while loading conftest '/app/conftest.py'."
+    )]
+    fn a_session_that_could_not_begin_is_no_proof(#[case] text: &str, #[case] why: &str) {
+        let report = read(text).expect("a report").report;
+        assert_eq!((report.broken.as_deref(), report.cases.len()), (Some(why), 0));
+        let session = |inside: &str| {
+            format!(
+                "== test session starts ==\ncollected 1 item\n\nt.py {inside}.   [100%]\n\n\
+                 == 1 passed in 0.01s ==\n"
+            )
+        };
+        let before = crate::report::recognise((text.to_owned() + &session("")).as_bytes(), None);
+        assert!(!before.expect("a report").succeeded(), "one after the other");
+        let within = crate::report::recognise(session(text).as_bytes(), None);
+        assert!(within.expect("a report").succeeded(), "a test has printed it");
     }
 
     #[rstest]

@@ -69,20 +69,30 @@ pub(super) fn read(text: &str) -> Option<Found> {
 }
 
 pub(super) fn read_json(text: &str) -> Option<Found> {
-    let marks = ["\"examples\"", "\"summary_line\""];
-    documents(text, Format::RspecJson, &marks, |root: Root, report| {
-        let Some(examples) = root.examples else { return false };
+    let whole = ["\"examples\"", "\"summary_line\""];
+    // The figures come last, so one that is cut off has none.
+    let cut_off = ["\"version\"", "\"examples\"", "\"full_description\""];
+    documents(text, Format::RspecJson, &whole, Root::tell).or_else(|| {
+        documents(text, Format::RspecJson, &cut_off, |root: Root, report| {
+            report.broken.is_some() && root.tell(report)
+        })
+    })
+}
+
+impl Root {
+    fn tell(self, report: &mut TestReport) -> bool {
+        let Some(examples) = self.examples else { return false };
         examples.into_iter().for_each(|example| report.push(example.case()));
         // Older versions have the figure in the line alone.
-        let line = root.summary_line.as_deref().and_then(Figures::read);
+        let line = self.summary_line.as_deref().and_then(Figures::read);
         let in_line = line.map_or(0, |figures| figures.errors_outside);
-        let errors = root.summary.errors_outside_of_examples_count.unwrap_or(0.0);
+        let errors = self.summary.errors_outside_of_examples_count.unwrap_or(0.0);
         if errors > 0.0 || in_line > 0 {
             let errors = if errors > 0.0 { errors.to_string() } else { in_line.to_string() };
             report.mark_broken(format!("{errors} errors occurred outside of examples"));
         }
         true
-    })
+    }
 }
 
 /// `5 examples, 1 failure, 1 pending, 2 errors occurred outside of examples`.
@@ -291,5 +301,17 @@ rspec ./spec/calc_spec.rb:7 # Calculator divides
         assert_eq!(report.broken.as_deref(), Some("1 errors occurred outside of examples"));
         assert_eq!(read(r#"{"errors_outside_of_examples_count":0}"#).broken, None);
         assert_eq!(read("null").broken, None);
+    }
+
+    #[test]
+    fn json_that_is_cut_off_shows_what_is_whole() {
+        let whole = r#"{"version":"3.13.0","examples":[
+            {"full_description":"Sum adds","status":"passed","file_path":"./a_spec.rb"},
+            {"full_description":"Sum carries","status":"failed","file_path":"./a_spec.rb","exception":"#;
+        let report = read_json(whole).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 1, skipped: 0 });
+        assert_eq!(report.broken.as_deref(), Some("the JSON is cut off"));
+        let other = format!("{whole}null}}]}}");
+        assert!(read_json(&other).is_none(), "whole, but without figures");
     }
 }

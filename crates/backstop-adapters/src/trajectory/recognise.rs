@@ -17,18 +17,33 @@ pub fn recognise(bytes: &[u8]) -> Option<Kind> {
             kind(first).or_else(|| is_message(first).then_some(Kind::MiniSweAgent))
         }),
         Some(value) => kind(&value),
-        None => {
-            let mut seen = 0;
-            each_record(&bytes, |value| {
-                seen += 1;
-                match kind(&value) {
-                    None if seen < RECORDS => ControlFlow::Continue(()),
-                    found => ControlFlow::Break(found),
-                }
-            })
-            .flatten()
-        }
+        None => first(&bytes, kind),
     }
+}
+
+/// Whether each value of several is a run of its own, and not an event of one.
+pub(super) fn holds_runs(text: &[u8]) -> bool {
+    let is_run = |value: &Value| {
+        let has_list = |key| value.get(key).is_some_and(Value::is_array);
+        kind(value).map(|_| {
+            ["trajectory", "messages", "history", "results"].into_iter().any(has_list)
+                || is_trial(value)
+        })
+    };
+    first(text, is_run).unwrap_or(false)
+}
+
+/// What the first value that says anything says.
+fn first<T>(text: &[u8], read: impl Fn(&Value) -> Option<T>) -> Option<T> {
+    let mut seen = 0;
+    each_record(text, |value| {
+        seen += 1;
+        match read(&value) {
+            None if seen < RECORDS => ControlFlow::Continue(()),
+            found => ControlFlow::Break(found),
+        }
+    })
+    .flatten()
 }
 
 fn kind(value: &Value) -> Option<Kind> {

@@ -100,6 +100,33 @@ fn swe_agent_steps_carry_no_thoughts_and_the_total_of_a_series_is_not_the_runs()
     ");
 }
 
+#[test]
+fn a_run_that_was_cut_off_behind_others_is_told_as_far_as_it_is_whole() {
+    let step = |action: &str| json!({"action": action, "observation": "a"});
+    let run =
+        json!({"trajectory": [step("ls"), step("cat a")], "info": {"exit_status": "submitted"}});
+    for text in [run.to_string(), serde_json::to_string_pretty(&run).unwrap()] {
+        let cut = text[..text.find("cat a").unwrap() + 2].to_owned();
+        let file = format!("{text}\n{cut}");
+        let closed = Kind::SweAgent.with_last_closed(file.as_bytes()).expect("it is cut off");
+        let told = told(&closed);
+        assert_eq!(told.matches("launched").count(), 2, "{told}");
+        assert_eq!(told.matches("[ls]").count(), 2, "{told}");
+        assert_eq!(told.matches("[cat").count(), 1, "{told}");
+        for whole in [text.clone(), format!("{text}\n{text}\n"), cut, format!("{text}\n{{no")] {
+            assert_eq!(Kind::SweAgent.with_last_closed(whole.as_bytes()), None, "{whole}");
+        }
+    }
+}
+
+#[test]
+fn half_an_event_tells_nothing() {
+    let event = json!({"id": 1, "timestamp": "t", "source": "agent", "action": "finish"});
+    let cut = event.to_string().replace('}', "");
+    let text = format!("{event}\n{cut}");
+    assert_eq!(Kind::OpenHands.with_last_closed(text.as_bytes()), None);
+}
+
 #[rstest]
 #[case(json!("submitted"), Outcome::Succeeded, None)]
 #[case(json!("submitted (exit_cost)"), Outcome::Failed, Some(FaultKind::BudgetLimit))]

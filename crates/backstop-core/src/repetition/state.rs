@@ -15,7 +15,7 @@ use super::sketch::Sketch;
 use super::streak::Streak;
 use super::{Step, StepKind};
 use crate::normalise::{self, Style, digest, key};
-use wait::Wait;
+use wait::{Wait, percent};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
@@ -82,6 +82,9 @@ struct Last {
     failed: bool,
     active_ms: u64,
     cost_usd: f64,
+    /// What the percentages in its result came to.
+    #[serde(default)]
+    percent: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,8 +221,13 @@ impl State {
         self.batch.follow(step);
         entry.batch = self.batch.number;
         entry.step = self.steps;
-        let now =
-            Last { entry, failed: step.failed, active_ms: step.active_ms, cost_usd: self.cost_usd };
+        let now = Last {
+            entry,
+            failed: step.failed,
+            active_ms: step.active_ms,
+            cost_usd: self.cost_usd,
+            percent: step.result.map_or(0.0, percent),
+        };
         let before = self.memory.last.replace(now);
         if self.batch.waited == Some(entry.pair) || self.memory.in_batch(before, &entry) {
             return;

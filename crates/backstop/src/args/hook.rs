@@ -95,8 +95,8 @@ Examples:
 
 const INSTALL_EXAMPLES: &str = "\
 Shows the change and asks before it makes it. What is there stays as it is, and
-is kept in a copy beside the file. On a terminal you are asked first, unless you
-say --yes.
+is kept in a copy beside the file. On a terminal you are asked first, and so is
+who pipes an answer in; where nobody can be asked, and with --yes, it is made.
 
 Examples:
   backstop hook install claude-code

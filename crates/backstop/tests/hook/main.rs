@@ -549,14 +549,17 @@ fn a_folder_that_was_there_stays() {
     let session = Session::new("claude-code", "");
     let folder = session.work().join(".claude");
     fs::create_dir(&folder).unwrap();
-    for existing in [None, Some("")] {
+    let file = folder.join("settings.json");
+    for existing in [None, Some(""), Some("\n"), Some("{}")] {
         if let Some(text) = existing {
-            fs::write(folder.join("settings.json"), text).unwrap();
+            fs::write(&file, text).unwrap();
         }
         session.run(&["hook", "install", "claude-code", "--yes"]);
-        assert!(folder.join("settings.json").exists());
+        assert!(fs::read_to_string(&file).unwrap().contains("hook claude-code"));
         session.run(&["hook", "install", "claude-code", "--undo", "--yes"]);
-        assert_eq!(fs::read_dir(&folder).expect("it is still there").count(), 0, "{existing:?}");
+        assert_eq!(fs::read_to_string(&file).ok().as_deref(), existing);
+        let left = fs::read_dir(&folder).expect("it is still there").count();
+        assert_eq!(left, usize::from(existing.is_some()), "{existing:?}");
     }
     // The user's own is never removed, whoever made it.
     let session = Session::new("codex", "");
@@ -567,6 +570,23 @@ fn a_folder_that_was_there_stays() {
     session.run(&["hook", "install", "codex", "--user", "--undo", "--yes"]);
     let folder = file.parent().unwrap();
     assert_eq!(fs::read_dir(folder).expect("it is still there").count(), 0);
+}
+
+#[test]
+fn an_answer_that_is_piped_in_is_an_answer() {
+    for (answer, agreed) in [("n\n", false), ("no", false), ("\n", true), ("", true), ("y\n", true)]
+    {
+        let session = Session::new("claude-code", "");
+        let mut command = session.command(&["hook", "install", "claude-code"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.contains("nothing was written"), !agreed, "{answer:?}: {said}");
+        assert_eq!(session.work().join(".claude").exists(), agreed, "{answer:?}");
+    }
 }
 
 #[test]

@@ -126,8 +126,13 @@ fn a_value_that_was_cut_off_tells_what_is_complete() {
         r#"{{"info":{{"exit_status":"submitted","model_stats":{{"instance_cost":0.5}}}},{}"#,
         &cut[1..]
     );
-    let object = replayed(cut);
+    let object = replayed(&cut);
     assert_eq!((&object["actions"], &object["facts"]["cost_usd"]), (&json!(3), &json!(0.5)));
+    assert_eq!(object["outcome"], "cut_off");
+    let run =
+        r#"{"info":{"exit_status":"submitted"},"trajectory":[{"action":"ls","observation":"a"}]}"#;
+    let object = replayed(format!("{run}\n{cut}"));
+    assert_eq!((&object["launches"], &object["actions"]), (&json!(2), &json!(4)));
     assert_eq!(object["outcome"], "cut_off");
     let cut = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":2,"total_cost_usd":0.75,"result":"do"#;
     let object = replayed(cut);

@@ -39,12 +39,14 @@ impl Figures {
                 "passed" | "xpassed" => &mut counts.passed,
                 "failed" | "error" | "errors" => &mut counts.failed,
                 "skipped" | "xfailed" => &mut counts.skipped,
-                "deselected" | "warning" | "warnings" | "rerun" | "reruns" | "retried"
-                | "subtests passed" | "subtests failed" | "snapshots passed" => {
+                "deselected" | "warning" | "warnings" | "pytest-warnings" | "rerun" | "reruns"
+                | "retried" | "subtests passed" | "subtests failed" | "snapshots passed" => {
                     has_result |= word == " deselected";
-                    has_warned |= word.starts_with(" warning");
+                    has_warned |= word.contains("warning");
                     continue;
                 }
+                // Plugins add figures of their own.
+                _ if is_ruled => continue,
                 _ => return None,
             };
             *counted = counted.saturating_add(count);
@@ -95,6 +97,11 @@ mod tests {
     #[case("== no tests collected (2 deselected) in 0.01s ==", Some((0, 0, 0)))]
     #[case("== 2 tests collected, 1 error in 0.07s ==", Some((0, 1, 0)))]
     #[case("== 1 warning in 0.01s ==", Some((0, 0, 0)))]
+    #[case("=== 1 failed, 10 passed, 2 pytest-warnings in 0.51 seconds ===", Some((10, 1, 0)))]
+    #[case("=== 1 passed, 1 snapshot updated in 0.02s ===", Some((1, 0, 0)))]
+    #[case("1 passed, 1 snapshot updated in 0.02s", None)]
+    #[case("=== 1 snapshot updated in 0.02s ===", None)]
+    #[case("=== 1 passed, and more in 0.02s ===", None)]
     #[case("many tests collected in 0.01s", None)]
     #[case("5 passed yesterday in Berlin", None)]
     #[case("we had 5 passed, and it took place in 3s", None)]

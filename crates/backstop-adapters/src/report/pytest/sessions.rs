@@ -57,6 +57,11 @@ impl Sessions {
         self.open.last_mut().unwrap_or(&mut self.loose)
     }
 
+    /// Whether no session goes on.
+    pub fn is_outside(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Whether a test printed what is being read.
     pub fn is_quoting(&self) -> bool {
         self.open.last().is_some_and(|session| session.is_quoting)

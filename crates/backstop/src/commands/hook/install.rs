@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use backstop_adapters::hook::HookAgent;
+use backstop_runner::piped::{self, Unread};
 use similar::TextDiff;
 
 use crate::args::HookInstallArguments;
@@ -24,7 +26,7 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
     let old = read(&path)?;
     let settings = Settings::new(&path, old.as_deref().unwrap_or_default());
     let (new, deed) = if arguments.undo {
-        let kept = read(&replace::copy_of(&path))?.filter(|kept| !kept.is_empty());
+        let kept = replace::kept(read(&replace::copy_of(&path))?);
         (settings.without(agent, kept.as_deref())?, "no longer calls backstop")
     } else {
         let program = program::name()?;
@@ -55,7 +57,7 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
     } else {
         replace::keeping(&path, old.as_deref(), &new, arguments.user).map_err(cannot)?;
     }
-    let did = if new.is_empty() { "removed" } else { "wrote" };
+    let did = if path.exists() { "wrote" } else { "removed" };
     writeln!(terminal.out, "{did} {}: {agent} {deed}", path.display())?;
     Ok(exit_code::OK)
 }
@@ -98,20 +100,36 @@ fn show(path: &Path, old: &str, new: &str, terminal: &mut Terminal) -> Result<()
     Ok(terminal.out.flush()?)
 }
 
-/// Asks whoever sits there. Where nobody does, a script means what it says: the change is shown, and
-/// can be undone.
+/// Asks whoever sits there. Where nobody does, and no answer is piped in, a script means what it says:
+/// the change is shown, and can be undone.
 fn agreed(path: &Path, terminal: &mut Terminal) -> Result<bool, Error> {
     let stdin = io::stdin();
-    if !stdin.is_terminal() || !io::stderr().is_terminal() {
-        return Ok(true);
-    }
-    write!(terminal.err, "write {}? [y/N] ", path.display())?;
-    terminal.err.flush()?;
     let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
+    if stdin.is_terminal() && io::stderr().is_terminal() {
+        write!(terminal.err, "write {}? [y/N] ", path.display())?;
+        terminal.err.flush()?;
+        stdin.lock().read_line(&mut answer)?;
+    } else {
+        match piped::read(Some(PATIENCE), || {}) {
+            Ok(piped) => answer = String::from_utf8_lossy(&piped.unwrap_or_default()).into_owned(),
+            // A pipe that is only left open holds no answer.
+            Err(Unread::Late(_)) => {}
+            Err(Unread::Io(source)) => {
+                return Err(Error::NoInput { path: "-".to_owned(), source });
+            }
+            Err(unread) => return Err(Error::Unread(unread)),
+        }
+        if answer.trim().is_empty() {
+            return Ok(true);
+        }
+    }
+    let answer = answer.lines().next().unwrap_or_default();
     let agreed = matches!(answer.trim(), "y" | "Y" | "yes");
     if !agreed {
         terminal.remark("nothing was written");
     }
     Ok(agreed)
 }
+
+/// How long an answer that is piped in is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -76,7 +76,10 @@ impl Capture {
         }
         rest.by_ref().take(MOST - GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         if let Some(kind) = trajectory::recognise(&bytes) {
-            return Ok(whole(Content::Trajectory { kind, bytes }));
+            return Ok(match kind.with_last_closed(&bytes) {
+                Some(bytes) => cut(Content::Trajectory { kind, bytes }),
+                None => whole(Content::Trajectory { kind, bytes }),
+            });
         }
         if let Some(agent) = agent_of(&bytes) {
             return Ok(whole(recognised(agent, bytes, rest)));

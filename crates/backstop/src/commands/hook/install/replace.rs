@@ -5,14 +5,15 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Replaces the file, and keeps what it held beside it. An empty copy stands for a project without the
-/// folder; the user's own folder stays in any case.
+/// folder; the user's own folder stays in any case. That the file itself was empty is said in words.
 pub fn keeping(path: &Path, old: Option<&str>, new: &str, is_users: bool) -> io::Result<()> {
     let mut is_ours = false;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         is_ours = !is_users && !folder.exists();
         fs::create_dir_all(folder)?;
     }
-    match old.filter(|old| !old.is_empty()) {
+    match old {
+        Some("") => write(&copy_of(path), WAS_EMPTY, path)?,
         Some(old) => write(&copy_of(path), old, path)?,
         None if is_ours => write(&copy_of(path), "", path)?,
         None => {}
@@ -20,11 +21,20 @@ pub fn keeping(path: &Path, old: Option<&str>, new: &str, is_users: bool) -> io:
     write(path, new, path)
 }
 
+/// What the file held, from the copy; none if there was no file.
+pub fn kept(copy: Option<String>) -> Option<String> {
+    let copy = copy.filter(|copy| !copy.is_empty())?;
+    Some(if copy == WAS_EMPTY { String::new() } else { copy })
+}
+
 /// Replaces the file by what it is without our entries, and removes what was kept. A file of which
-/// nothing would be left goes too, and its folder if that came with it and holds nothing else.
+/// nothing would be left goes too, unless it was there before, and its folder if that came with it and
+/// holds nothing else.
 pub fn undo(path: &Path, new: &str) -> io::Result<()> {
-    let is_ours = fs::read(copy_of(path)).is_ok_and(|kept| kept.is_empty());
-    if new.is_empty() {
+    let copy = fs::read(copy_of(path)).ok();
+    let is_ours = copy.as_ref().is_some_and(Vec::is_empty);
+    let was_empty = copy.is_some_and(|copy| copy == WAS_EMPTY.as_bytes());
+    if new.is_empty() && !was_empty {
         fs::remove_file(path)?
     } else {
         write(path, new, path)?
@@ -39,6 +49,9 @@ pub fn undo(path: &Path, new: &str) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// No settings could be this.
+const WAS_EMPTY: &str = "(the file was empty)\n";
 
 /// Where the file as it was is kept.
 pub fn copy_of(path: &Path) -> PathBuf {

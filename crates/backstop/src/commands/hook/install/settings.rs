@@ -276,7 +276,7 @@ fn compact(text: &str) -> Option<Json> {
 
 /// The settings without events and a `hooks` that hold nothing: such may have been there before.
 fn without_empty_hooks(text: &str) -> Option<Json> {
-    let mut value = compact(text)?;
+    let mut value = if text.trim().is_empty() { json!({}) } else { compact(text)? };
     let object = value.as_object_mut()?;
     let mut is_empty = false;
     if let Some(events) = object.get_mut("hooks").and_then(Json::as_object_mut) {

@@ -23,6 +23,7 @@ pub use custom::{CustomReason, Problem};
 pub use document::{markdown_table, reference};
 pub use family::{Family, UnknownFamily};
 pub use lookup::{UnknownReason, find, limit_code, limit_name, nearest};
+pub(crate) use lookup::{names, normalised};
 pub use registry::{ReasonCode, all};
 pub use values::Values;
 

@@ -9,7 +9,7 @@ use crate::decision::Decision;
 use crate::engine::Engine;
 use crate::expression::Expression;
 use crate::policy::Policy;
-use crate::reason::{NextStep, ReasonCode};
+use crate::reason::{self, NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
@@ -48,10 +48,18 @@ const FACTS: [&str; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub request_id: String,
-    /// `prod` or `staging`.
+    /// As [`deployment_env`] has it.
     pub deployment_env: &'static str,
     pub pr_number: Option<u64>,
     pub run_id: Option<u64>,
+}
+
+/// Where it is decided, by what the variable `DEPLOY_ENV` says.
+pub fn deployment_env(variable: Option<&str>) -> &'static str {
+    match variable {
+        Some("prod" | "production") => "prod",
+        _ => "staging",
+    }
 }
 
 /// The answer.
@@ -192,26 +200,47 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The codes that this form has, by their reasons.
-const REASON_CODES: [(ReasonCode, &str); 6] = [
+const REASON_CODES: [(ReasonCode, &str); 7] = [
     (ReasonCode::MaxAttempts, "MAX_ATTEMPTS"),
     (ReasonCode::MaxTotalReruns, "MAX_TOTAL_RERUNS"),
     (ReasonCode::WaitTimeout, "TIMEOUT"),
     (ReasonCode::NonRetriable, "NON_RETRIABLE"),
     (ReasonCode::NoSignalChange, "NO_SIGNAL_CHANGE"),
     (ReasonCode::CooldownActive, "COOLDOWN_ACTIVE"),
+    (ReasonCode::PolicyBlock, LAWBOOK_BLOCK),
 ];
+const LAWBOOK_BLOCK: &str = "LAWBOOK_BLOCK";
 
 /// Whatever else stops a re-run is the lawbook's doing.
 fn reason_code(code: &str) -> &'static str {
-    let reason = crate::reason::find(code);
+    let reason = reason::find(code);
     let known = REASON_CODES.iter().find(|(known, _)| Some(*known) == reason);
-    known.map_or("LAWBOOK_BLOCK", |(_, code)| code)
+    known.map_or(LAWBOOK_BLOCK, |(_, code)| code)
 }
 
 /// The reason that a code of this form stands for.
 pub fn reason_of(code: &str) -> ReasonCode {
     let known = REASON_CODES.iter().find(|(_, known)| *known == code);
     known.map_or(ReasonCode::PolicyBlock, |(reason, _)| *reason)
+}
+
+/// All codes under which a reason is on record, by any of its names in any case: a run has its reason's
+/// code, or the one it had when it was recorded, and a re-run that of this form. `TIMEOUT` is another
+/// reason there than `timeout` is for a run, and whoever asks for one may mean either. A name that
+/// nothing built in has may be a policy's own.
+pub fn codes_on_record(name: &str) -> Vec<String> {
+    let own = reason::normalised(name);
+    let of_form = REASON_CODES.iter().find(|(_, code)| code.to_lowercase() == own);
+    let mut codes = vec![name.to_owned(), own.to_uppercase(), own];
+    let reasons = reason::find(name).into_iter().chain(of_form.map(|(reason, _)| *reason));
+    for meant in reasons {
+        codes.extend(reason::names(meant.reason()).map(str::to_owned));
+        let in_form = REASON_CODES.iter().filter(|(reason, _)| *reason == meant);
+        codes.extend(in_form.map(|(_, code)| (*code).to_owned()));
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    codes
 }
 
 fn next_step(step: NextStep, goes_on: bool) -> &'static str {
@@ -263,6 +292,33 @@ fn thresholds(engine: &Engine) -> Thresholds {
 mod tests {
     use super::*;
     use crate::document::Syntax;
+
+    #[test]
+    fn a_reason_is_on_record_under_all_of_its_names() {
+        let among = |name: &str, codes: &[&str]| {
+            let found = codes_on_record(name);
+            codes.iter().all(|code| found.iter().any(|one| one == code))
+        };
+        for name in
+            ["max_total_reruns", "MAX_TOTAL_RERUNS", "Max-Total-Reruns", " max total reruns"]
+        {
+            assert!(among(name, &["max_total_reruns", "MAX_TOTAL_RERUNS"]), "{name}");
+        }
+        for name in ["wait_timeout", "WAIT_TIMEOUT", "TIMEOUT", "timeout"] {
+            assert!(among(name, &["wait_timeout", "TIMEOUT"]), "{name}");
+        }
+        // A run that took too long is no re-run that did.
+        assert!(among("timeout", &["timeout"]) && among("TIMEOUT", &["timeout"]));
+        assert!(!among("wait_timeout", &["timeout"]) && !among("time_limit", &["TIMEOUT"]));
+        for name in ["policy_block", "Policy_Block", "lawbook_block", "LAWBOOK_BLOCK"] {
+            assert!(among(name, &["policy_block", "LAWBOOK_BLOCK"]), "{name}");
+        }
+        // What else a re-run was blocked for is not on record as that.
+        assert!(!among("cost_limit", &["LAWBOOK_BLOCK"]));
+        assert!(among("max_ticks", &["max_iterations"]) && among("MAX_ITERATIONS", &["max_ticks"]));
+        assert!(among("Out_Of_Patience", &["out_of_patience", "OUT_OF_PATIENCE"]));
+        assert!(among("Odd", &["Odd", "odd", "ODD"]));
+    }
 
     #[test]
     fn an_expression_speaks_of_reruns_if_it_reads_their_facts() {

@@ -37,6 +37,25 @@ fn decide(policy: &Policy, facts: &str) -> (Verdict, String) {
     (decision.verdict, decision.reason.unwrap_or_default())
 }
 
+/// A lawbook may say of each key that it has its default.
+#[test]
+fn a_lawbook_may_have_null_wherever_its_schema_says_so() {
+    let schema = backstop_core::policy::schema();
+    let mut forms = schema["anyOf"].as_array().expect("several forms").iter();
+    let lawbook = forms.find(|form| form["title"] == "rerun").expect("that of lawbooks");
+    let has_null = |schema: &Json| {
+        schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
+    };
+    assert!(has_null(&lawbook["properties"]["lawbookVersion"]));
+    let keys = lawbook["properties"]["stopRules"]["properties"].as_object().expect("its keys");
+    let plain = load(r#"{"stopRules":{}}"#, Syntax::Json).policy;
+    for (key, schema) in keys {
+        assert!(has_null(schema), "{key}");
+        let text = json!({ "lawbookVersion": null, "stopRules": { key: null } }).to_string();
+        assert_eq!(load(&text, Syntax::Json).policy.to_toml(), plain.to_toml(), "{key}");
+    }
+}
+
 const LOOP: &str = "
 name: my loop
 prompt: { file: PROMPT.md }

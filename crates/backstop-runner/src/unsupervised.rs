@@ -1,7 +1,8 @@
 //! Runs without a supervisor: a script begins one, reports to it, and ends it.
 //!
-//! Nobody holds a lease. Each call is one immediate transaction that reads the facts as they are,
-//! takes in what happened, decides, and writes it all; so any number of processes may report at
+//! Nobody holds a lease. Each call is one transaction, or a part of one that several share and that
+//! is undone alone: it reads the facts as they are, takes in what happened, decides, and writes it
+//! all; so any number of processes may report at
 //! once, and none loses an event. Once a verdict ends the run it is halted, and stays so until
 //! somebody resumes it: later events are kept, and answered with the decision that halted it.
 

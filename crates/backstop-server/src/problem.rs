@@ -1,18 +1,37 @@
 //! What is answered when something is wrong: problem details (RFC 9457), the same for all routes.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use backstop_store::StoreError;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 /// A refusal, or a fault of ours.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 // In a box, since what goes well should not have to carry the room for what does not.
 pub struct Problem(Box<Details>);
 
+/// The schema is that of what is in the box. A derived one would only refer to it, by a name that both
+/// have.
+impl JsonSchema for Problem {
+    fn schema_name() -> Cow<'static, str> {
+        Details::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        Details::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Details::json_schema(generator)
+    }
+}
+
+/// A refusal, or a fault of ours.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 struct Details {

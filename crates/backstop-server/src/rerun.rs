@@ -13,6 +13,7 @@ mod route;
 pub use audited::answer;
 use audited::held;
 pub(crate) use audited::{NO_STORE, held_unread};
+pub(crate) use deciding::DeploymentEnv;
 pub use deciding::{NotMadeAgain, remake};
 pub use lawbook::{Lawbook, Lawbooks};
 pub use question::{NAMELESS, Question, Repository, SignalSource, new_request_id};

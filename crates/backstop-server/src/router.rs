@@ -269,7 +269,11 @@ fn of_records() -> Vec<Route> {
         .query("pr_number", "Only of this pull request.", whole())
         .query("request_id", "Only of this request.", text(audit::LONGEST_ID))
         .query("decision", "Only with this decision.", text(audit::LONGEST_DECISION))
-        .query("reason_code", "Only for this reason.", text(audit::LONGEST_NAME))
+        .query(
+            "reason_code",
+            "Only for this reason, by any of its names in any case.",
+            text(audit::LONGEST_NAME),
+        )
         .query("run", "Only of this run, by its whole name.", schemas::run_id())
         .query("order", "Which come first.", json!({ "enum": ["newest", "oldest"] }))
         .query("limit", "How many are wanted at most.", up_to(audit::MOST))

@@ -256,10 +256,23 @@ async fn a_store_that_fails_lets_nothing_run_unrecorded(
 async fn what_github_refuses_is_told() {
     let github = StandIn::start().await;
     let test = TestService::beside(&github).await;
-    let reply = test.post("/v1/github/rerun", &body(&json!({"runId": 12345}))).await;
+    // What it does not know is the mistake of who asks.
+    for (wrong, place) in
+        [(json!({"runId": 12345}), "/runs/12345"), (json!({"prNumber": 8}), "/pulls/8")]
+    {
+        let reply = test.post("/v1/github/rerun", &body(&wrong)).await;
+        assert_eq!(
+            (reply.status, reply.word("code").as_str()),
+            (StatusCode::NOT_FOUND, "NOT_FOUND")
+        );
+        let error = reply.word("error");
+        assert!(error.contains("404") && error.contains(place), "{error}");
+    }
+    github.world().refusals.push_back((422, Vec::new()));
+    let reply = test.post("/v1/github/rerun", &body(&json!({}))).await;
     assert_eq!(
         (reply.status, reply.word("code").as_str()),
         (StatusCode::BAD_GATEWAY, "GITHUB_FAULT")
     );
-    assert!(reply.word("error").contains("404"), "{}", reply.text);
+    assert!(reply.word("error").contains("422"), "{}", reply.text);
 }

@@ -18,6 +18,9 @@ pub enum StoreError {
     Full(String),
     #[error("the store can't be written: {0}")]
     Write(String),
+    /// Nobody may write it, so that nothing was written.
+    #[error("the store can't be written: {0}")]
+    ReadOnly(String),
     #[error("the store can't be read: {0}")]
     Read(String),
     #[error("the store is damaged: {0}")]

@@ -120,7 +120,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// are numbered from 1 without a gap; what does not follow the last one is refused.
     async fn append(&self, batch: &Batch) -> Result<(), StoreError>;
 
-    /// Appends to the journal of a run that has no supervisor, in one immediate transaction:
+    /// Appends to the journal of a run that has no supervisor, in one transaction or as a part of one
+    /// that several share, which is undone alone:
     /// reads the run, its snapshot and the events after it, lets `decide` say what follows, writes.
     /// [`StoreError::LeaseHeld`] if somebody supervises the run.
     async fn append_unsupervised(

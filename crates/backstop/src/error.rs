@@ -151,6 +151,7 @@ fn of_store(error: &StoreError) -> u8 {
         StoreError::Newer { .. } | StoreError::OldLibrary { .. } => exit_code::CONFIGURATION,
         StoreError::Full(_)
         | StoreError::Write(_)
+        | StoreError::ReadOnly(_)
         | StoreError::Read(_)
         | StoreError::Damaged(_) => exit_code::IO,
         StoreError::LeaseHeld { .. } | StoreError::Fenced { .. } | StoreError::Repeated { .. } => {

@@ -40,12 +40,17 @@ fn every_halt_and_hold_is_on_record() {
         ]
     );
     assert_eq!(rows(&test, &["--decision", "hold"]).len(), 1);
-    assert_eq!(rows(&test, &["--reason", "completed"])[0]["number"], 2);
+    for name in ["completed", "COMPLETED", "all_tasks_done", "Success-Condition"] {
+        assert_eq!(rows(&test, &["--reason", name])[0]["number"], 2, "{name}");
+    }
+    assert!(rows(&test, &["--reason", "complete"]).is_empty());
+    test.run(["audit", "ls", "--limit", "0"]).refused(64, &["--limit"]);
     assert_eq!(rows(&test, &["--run", "latest"])[0]["number"], 3);
     assert_eq!(rows(&test, &["--limit", "2"]).len(), 2);
     let request = rows(&test, &["--limit", "1"])[0]["request_id"].as_str().unwrap().to_owned();
     assert_eq!(rows(&test, &["--request", &request]).len(), 1);
     assert!(rows(&test, &["--repo", "octo-org/hello", "--pr", "9"]).is_empty());
+    assert!(rows(&test, &["--pr", "9"]).is_empty());
     let shown = test.run(["audit", "show", "1"]).exits(0).stdout;
     assert!(shown.contains("STOP max_iterations") && shown.contains("evidence"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -167,6 +172,21 @@ fn one_switch_stops_every_run_and_lets_none_start() {
     test.run(other).exits(0);
     test.run(["halt"]).refused(64, &["--all"]);
     test.leaves_nothing();
+}
+
+#[test]
+fn who_obeys_before_anybody_can_look_was_told_to_stop_too() {
+    let test = Test::new();
+    let run = test.run(["begin", "--preset", "pipeline"]).exits(0).stdout;
+    // As quick as nothing else can be.
+    sql(
+        &test.path().join(".local/state/backstop/backstop.db"),
+        "CREATE TRIGGER obeys AFTER INSERT ON halt_orders \
+         BEGIN UPDATE runs SET status = 'stopped'; END",
+    );
+    let halted = test.run(["halt", "--all"]).exits(0).stdout;
+    assert!(halted.starts_with("1 run is told to stop;"), "{halted}");
+    assert!(halted.ends_with(&format!("  {}\n", run.trim())), "{halted}");
 }
 
 #[test]

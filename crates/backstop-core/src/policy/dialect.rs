@@ -332,6 +332,11 @@ fn read_rerun(table: &Table, findings: &mut Findings) -> Draft {
 /// The schemas of the three dialects, whose host documents may hold anything else.
 pub(crate) fn schemas() -> [Json; 3] {
     let conditions = || json!({ "type": "array", "items": Condition::schema() });
+    // A key of a lawbook that is null has its default.
+    let or_null = |mut schema: Json| {
+        schema["type"] = json!([schema["type"], "null"]);
+        schema
+    };
     [
         json!({
             "title": "loop",
@@ -357,17 +362,17 @@ pub(crate) fn schemas() -> [Json; 3] {
             "title": "rerun",
             "type": "object",
             "properties": {
-                "lawbookVersion": { "type": ["string", "number"] },
+                "lawbookVersion": { "type": ["string", "number", "null"] },
                 "stopRules": {
                     "type": ["object", "null"],
                     "additionalProperties": false,
                     "properties": {
-                        "blockOnFailureClasses": SetOf::<Text>::schema(),
-                        "maxRerunsPerJob": Count::schema(),
-                        "maxTotalRerunsPerPr": Count::schema(),
-                        "noSignalChangeThreshold": Count::schema(),
-                        "cooldownMinutes": Minutes::schema(),
-                        "maxWaitMinutesForGreen": Minutes::schema(),
+                        "blockOnFailureClasses": or_null(SetOf::<Text>::schema()),
+                        "maxRerunsPerJob": or_null(Count::schema()),
+                        "maxTotalRerunsPerPr": or_null(Count::schema()),
+                        "noSignalChangeThreshold": or_null(Count::schema()),
+                        "cooldownMinutes": or_null(Minutes::schema()),
+                        "maxWaitMinutesForGreen": or_null(Minutes::schema()),
                     },
                 },
             },

@@ -17,7 +17,7 @@ impl<'a> AnyReason<'a> {
         if let Some(built_in) = find(code) {
             return Self::BuiltIn(built_in);
         }
-        let wanted = super::lookup::normalised(code);
+        let wanted = super::normalised(code);
         custom.iter().find(|reason| reason.code == wanted).map_or(Self::Unknown(code), Self::Custom)
     }
 

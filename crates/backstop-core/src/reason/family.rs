@@ -97,7 +97,7 @@ impl FromStr for Family {
     type Err = UnknownFamily;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let wanted = super::lookup::normalised(name);
+        let wanted = super::normalised(name);
         Self::ALL
             .into_iter()
             .find(|family| family.as_str() == wanted)

@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for ReasonCode {
 }
 
 /// A name as the registry would spell it.
-pub(super) fn normalised(name: &str) -> String {
+pub(crate) fn normalised(name: &str) -> String {
     name.trim()
         .chars()
         .map(|letter| if letter == '-' || letter.is_whitespace() { '_' } else { letter })
@@ -86,7 +86,7 @@ pub(super) fn normalised(name: &str) -> String {
 }
 
 /// A reason's code and its aliases.
-pub(super) fn names(reason: &'static Reason) -> impl Iterator<Item = &'static str> {
+pub(crate) fn names(reason: &'static Reason) -> impl Iterator<Item = &'static str> {
     std::iter::once(reason.code).chain(reason.aliases.iter().copied())
 }
 

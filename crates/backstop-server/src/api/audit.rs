@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use backstop_core::rerun::codes_on_record;
 use backstop_core::time::Timestamp;
 use backstop_store::audit::{AuditFilter, AuditRow};
 use schemars::JsonSchema;
@@ -39,13 +40,14 @@ pub(crate) async fn list(
         text.parse().map_err(|error| Problem::invalid("run", format!("`{text}`: {error}")))
     });
     let (owner, repo) = repository(&mut query)?;
+    let reason = query.text("reason_code", LONGEST_NAME)?;
     let filter = AuditFilter {
         owner,
         repo,
         pr_number: query.whole("pr_number")?,
         request_id: query.text("request_id", LONGEST_ID)?,
         decision: query.text("decision", LONGEST_DECISION)?.map(|word| word.to_uppercase()),
-        reason_code: query.text("reason_code", LONGEST_NAME)?,
+        reason_codes: reason.as_deref().map(codes_on_record).unwrap_or_default(),
         run: run.transpose()?,
         cursor: query.whole("cursor")?,
         newest_first,

@@ -32,7 +32,7 @@ use crate::headers::{EXIT_CODE, REQUEST_ID, VERDICT};
 use crate::in_force::PolicyFault;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::rerun::{self, NO_STORE};
+use crate::rerun::{self, DeploymentEnv, NO_STORE};
 use crate::schemas;
 use crate::service::Service;
 use crate::words;
@@ -269,12 +269,10 @@ fn answered_for_commands(text: String, verdict: Verdict, exit_code: u8) -> Respo
 }
 
 fn request(headers: &HeaderMap, (pr_number, run_id): (Option<u64>, Option<u64>)) -> Request {
-    let production =
-        std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
     let id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     Request {
         request_id: id.to_owned(),
-        deployment_env: if production { "prod" } else { "staging" },
+        deployment_env: DeploymentEnv::here().as_str(),
         pr_number,
         run_id,
     }

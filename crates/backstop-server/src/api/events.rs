@@ -85,8 +85,9 @@ pub(crate) async fn report(
     let late = |_late| Err(Refused::Store(StoreError::Read("it does not answer".to_owned())));
     let (run, orders) = match deadline.bounds(look(&service, &name)).await.unwrap_or_else(late) {
         Ok(looked) => looked,
-        Err(refused) => return held_or_refused(&service, &name, refused, Some(false)),
+        Err(refused) => return held_or_refused(&service, &name, refused, None),
     };
+    let is_keyed = key.is_some();
     let digest = || sha256_hex(&String::from_utf8_lossy(&bytes));
     let key = key.map(|key| ReportKey { key, digest: digest() });
     let taken = match orders {
@@ -99,7 +100,7 @@ pub(crate) async fn report(
                 Err(_late) => {
                     tracing::error!(run = name, "a report is held: the store does not answer");
                     service.metrics.store_failed();
-                    return Ok(held(&service, LATE, None));
+                    return Ok(held(&service, Some(unknown("no answer came in time", is_keyed))));
                 }
             }
         }
@@ -116,8 +117,9 @@ pub(crate) async fn report(
             Ok(response)
         }
         Err(refused) => {
-            let stored = refused.tells_what_is_stored().then_some(false);
-            held_or_refused(&service, &name, refused, stored)
+            let is_known = refused.tells_what_is_stored();
+            let unknown = (!is_known).then(|| unknown("the store failed", is_keyed));
+            held_or_refused(&service, &name, refused, unknown)
         }
     }
 }
@@ -127,14 +129,13 @@ fn held_or_refused(
     service: &Service,
     name: &str,
     refused: Refused,
-    stored: Option<bool>,
+    unknown: Option<String>,
 ) -> Result<Response, Problem> {
     match refused {
         Refused::Store(error) => {
             tracing::error!(%error, run = name, "a report is held: the store failed");
             service.metrics.store_failed();
-            let message = if stored == Some(false) { NOTHING_TAKEN_IN } else { LATE };
-            Ok(held(service, message, stored))
+            Ok(held(service, unknown))
         }
         Refused::Problem(problem) => Err(problem),
     }
@@ -142,12 +143,26 @@ fn held_or_refused(
 
 /// The answer where the store fails: a hold that says what was taken in.
 pub(crate) fn hold_for_store(service: &Service, _: &Parts, _: &Bytes) -> Response {
-    held(service, NOTHING_TAKEN_IN, Some(false))
+    held(service, None)
 }
 
-/// A hold, and whether the report is stored, if that is known.
-fn held(service: &Service, message: &str, stored: Option<bool>) -> Response {
-    let decision = hold(service, message.to_owned(), String::new(), service.now());
+/// What is said where nobody knows whether a report is stored, and how to get it stored once.
+fn unknown(why: &str, is_keyed: bool) -> String {
+    let how = match is_keyed {
+        true => "report it again with the same `Idempotency-Key`, so that it counts once",
+        false => {
+            "look into the journal before it is reported again, since without an \
+             `Idempotency-Key` it would count twice"
+        }
+    };
+    format!("Held: {why}, and what was reported may be taken in; {how}")
+}
+
+/// A hold that says that nothing was stored, or that it is not known.
+fn held(service: &Service, unknown: Option<String>) -> Response {
+    let stored = unknown.is_none().then_some(false);
+    let message = unknown.unwrap_or_else(|| NOTHING_TAKEN_IN.to_owned());
+    let decision = hold(service, message, String::new(), service.now());
     let mut object = serde_json::json!(decision);
     object["exit_code"] = ReasonCode::PolicyBlock.reason().exit_code.into();
     object["stored"] = stored.into();
@@ -385,7 +400,8 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         let why = "there can be one `Idempotency-Key` only";
         return Err(Problem::invalid("Idempotency-Key", why));
     }
-    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()));
+    let is_visible = |key: &&str| key.bytes().all(|byte| byte.is_ascii_graphic());
+    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len())).filter(is_visible);
     let unclear = || {
         Problem::invalid(
             "Idempotency-Key",
@@ -478,8 +494,6 @@ pub(crate) async fn journal(
 
 const NOTHING_TAKEN_IN: &str =
     "Held: the store can't be used, and nothing was taken in; report it again";
-const LATE: &str = "Held: no answer came in time, and what was reported may be taken in; \
-     report it again with the same `Idempotency-Key`, so that it counts once";
 const PATIENCE: Duration = inbox::PATIENCE;
 const MOST_EVENTS: usize = 1_000;
 const USUAL: u32 = 500;

@@ -6,12 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use backstop_core::event::Answer as PersonsAnswer;
-use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use backstop_runner::prompt::Choice;
 use backstop_runner::socket::{Order, inbox};
 use backstop_runner::unsupervised;
-use backstop_store::{HaltOrder, Run, RunFilter};
+use backstop_store::{HaltOrder, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -234,16 +233,12 @@ pub(crate) async fn halt(
         by: service.redactor.text(&actor(&caller, halt.by)).into_owned(),
         at: service.now(),
     };
+    let mut reached = order.going_on(&*service.store).await?;
     let order = service.store.halt_order(&order).await?;
     service.changed().await;
     tracing::warn!(by = order.by, labels = ?order.labels, "a halt is ordered");
-    let going_on = RunFilter {
-        statuses: vec![RunStatus::Running, RunStatus::Paused],
-        labels: order.labels.clone(),
-        ..RunFilter::default()
-    };
-    let reached = service.store.run_list(&going_on).await?;
-    let runs = reached.iter().map(|run| run.id.to_string()).collect();
+    reached.extend(order.going_on(&*service.store).await?);
+    let runs = reached.iter().rev().map(ToString::to_string).collect();
     Ok((StatusCode::CREATED, Json(Halted { order: order.into(), runs })))
 }
 

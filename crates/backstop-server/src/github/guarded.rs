@@ -235,6 +235,9 @@ fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError
         Ok(Err(RerunError::Invalid { field, why })) => {
             Problem::invalid(field, format!("{field} {why}"))
         }
+        Ok(Err(RerunError::Client(error))) if error.is_not_found() => {
+            Problem::not_found(error.to_string())
+        }
         Ok(Err(RerunError::Client(error))) => {
             Problem::new(StatusCode::BAD_GATEWAY, "GITHUB_FAULT", error.to_string())
         }

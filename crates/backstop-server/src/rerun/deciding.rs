@@ -6,6 +6,7 @@ use backstop_core::facts::FailureFacts;
 use backstop_core::policy::Policy;
 use backstop_core::rerun::{
     Answer, AttemptCounts, Evidence as AnswerEvidence, Metadata, Request, Target, Thresholds,
+    deployment_env,
 };
 use backstop_core::time::Timestamp;
 use backstop_store::HaltOrder;
@@ -42,23 +43,25 @@ struct Kept<'a> {
 /// Where this service runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum DeploymentEnv {
+pub(crate) enum DeploymentEnv {
     Prod,
     Staging,
 }
 
 impl DeploymentEnv {
     /// It is where it was when it started.
-    pub(super) fn here() -> Self {
-        static HERE: LazyLock<DeploymentEnv> =
-            LazyLock::new(|| match std::env::var("DEPLOY_ENV").as_deref() {
-                Ok("prod" | "production") => DeploymentEnv::Prod,
+    pub(crate) fn here() -> Self {
+        static HERE: LazyLock<DeploymentEnv> = LazyLock::new(|| {
+            let variable = std::env::var("DEPLOY_ENV").ok();
+            match deployment_env(variable.as_deref()) {
+                "prod" => DeploymentEnv::Prod,
                 _ => DeploymentEnv::Staging,
-            });
+            }
+        });
         *HERE
     }
 
-    const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Prod => "prod",
             Self::Staging => "staging",

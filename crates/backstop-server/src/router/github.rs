@@ -62,8 +62,12 @@ fn guarded_rerun() -> Route {
         200,
         "The decision, with what became of it under `decision`, and of each job.",
     )
+    .refuses(
+        404,
+        "GitHub knows of no such pull request or run, or does not show it to this service.",
+    )
     .refuses(409, "This service has no token for GitHub.")
-    .refuses(502, "GitHub can't be asked.")
+    .refuses(502, "GitHub can't be asked, or answers nothing that helps.")
     .when_store_fails(github::hold_for_store)
 }
 

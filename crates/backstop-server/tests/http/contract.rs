@@ -50,6 +50,33 @@ fn the_document_is_whole() {
 }
 
 #[test]
+fn no_schema_is_only_a_way_back_to_itself() {
+    let document = openapi::document(&routes());
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in schemas.keys() {
+        // What a value has to be before anything is known of its fields or items.
+        let mut open = vec![&schemas[name]];
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(schema) = open.pop() {
+            if let Some(target) = schema["$ref"].as_str() {
+                let target = target.trim_start_matches("#/components/schemas/");
+                assert_ne!(target, name, "`{name}` says nothing but that it is itself");
+                if seen.insert(target) {
+                    open.push(&schemas[target]);
+                }
+            }
+            for key in ["allOf", "anyOf", "oneOf"] {
+                open.extend(schema[key].as_array().into_iter().flatten());
+            }
+        }
+    }
+    let fields = schemas["Problem"]["properties"].as_object().unwrap();
+    for name in ["type", "status", "title", "detail", "error", "code", "field", "findings"] {
+        assert!(fields.contains_key(name), "{name}");
+    }
+}
+
+#[test]
 fn whatever_is_asked_the_answer_is_one_of_the_documented_ones() {
     let server = Server::start();
     let token = server.token(&[Scope::Admin]);

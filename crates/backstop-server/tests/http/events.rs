@@ -98,7 +98,9 @@ fn the_same_report_again_gets_the_same_answer_and_adds_nothing() {
     assert_eq!(send("k3", &failed("c")).body, after);
     assert_eq!(journal(&server, &run).len(), length);
     assert_eq!(send("k3", &failed("d")).status, 422);
-    assert_eq!(send(&"x".repeat(256), &failed("d")).status, 400);
+    for key in [&*"x".repeat(256), "a b", "a\tb"] {
+        assert_eq!(send(key, &failed("d")).status, 400, "{key}");
+    }
     // Of two keys nobody can tell which is meant.
     let headers = [
         ("content-type", "application/json"),
@@ -236,11 +238,13 @@ fn a_stream_ends_when_the_service_does() {
     assert_eq!(numbers(stream, u64::MAX), [0; 0]);
 }
 
-#[test]
-fn a_store_that_fails_is_a_hold_and_never_goes_on() {
+#[rstest]
+fn a_store_that_fails_is_a_hold_and_never_goes_on(
+    #[values(FailureKind::Write, FailureKind::ReadOnly)] kind: FailureKind,
+) {
     // However many calls go well before.
     for call in 1..12 {
-        let failure = Failure { call, kind: FailureKind::Write, lasting: true };
+        let failure = Failure { call, kind, lasting: true };
         let inner = Server::start();
         let run = begin(&inner, TWO_FAILS);
         let store = Arc::clone(&inner.store);
@@ -255,6 +259,14 @@ fn a_store_that_fails_is_a_hold_and_never_goes_on() {
             Some(stored) => {
                 assert_eq!(decision["reason"], "policy_block", "{call}: {decision}");
                 assert!(stored.is_null() || events == 1, "{call}: {decision}, and it is stored");
+                // Nothing came late: the store has refused, and without a key a second report counts.
+                let message = decision["message"].as_str().unwrap();
+                let expected = match stored.is_null() {
+                    true => ["Held: the store failed, ", "look into the journal before"],
+                    false => ["Held: the store can't be used, ", "nothing was taken in"],
+                };
+                assert!(expected.iter().all(|words| message.contains(words)), "{call}: {message}");
+                assert!(kind == FailureKind::Write || !stored.is_null(), "{call}: {message}");
             }
         }
         let status = server.post(&format!("/v1/runs/{run}/stop"), "").status;
@@ -317,7 +329,7 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
     let server = Server::with(
         |options| {
             options.limits.requests = most;
-            options.limits.decision_time = Duration::from_millis(100);
+            options.limits.decision_time = Duration::from_secs(1);
         },
         |store| store,
     );
@@ -325,14 +337,17 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
     let path = format!("/v1/runs/{run}/events");
     // Nothing is written until this is.
     let (go_on, waiting) = std::sync::mpsc::channel::<()>();
+    let (tell, begun) = std::sync::mpsc::channel();
     let (id, store) = (run.parse().unwrap(), Arc::clone(&server.store));
     let stuck = server.runtime.spawn(async move {
         let decide = move |_| {
+            tell.send(()).ok();
             waiting.recv().ok();
             Batch::new(id, Writer::Unsupervised)
         };
         store.append_unsupervised(id, Box::new(decide)).await
     });
+    begun.recv().unwrap();
     let send = |number: usize| {
         let key = format!("k{number}");
         let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
@@ -342,6 +357,9 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
         let held = send(number).json();
         assert_eq!(held["verdict"], "hold", "{held}");
         assert_eq!(held.get("stored"), Some(&Json::Null), "nobody can know: {held}");
+        let message = held["message"].as_str().unwrap();
+        assert!(message.starts_with("Held: no answer came in time, "), "{message}");
+        assert!(message.contains("the same `Idempotency-Key`"), "{message}");
     }
     let refused = send(most);
     assert_eq!((refused.status, refused.code().as_str()), (503, "BUSY"), "{refused:?}");
@@ -360,7 +378,7 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
 /// A supervisor may take longer to find a report than a store to take one in.
 #[test]
 fn a_supervisor_has_more_time_than_the_store() {
-    let time = Duration::from_millis(100);
+    let time = Duration::from_secs(1);
     let server = Server::with(|options| options.limits.decision_time = time, |store| store);
     let run = begin(&server, TWO_FAILS);
     let holder = backstop_store::testing::sample::holder(1);
@@ -374,9 +392,9 @@ fn a_supervisor_has_more_time_than_the_store() {
             if !messages.is_empty() {
                 break messages;
             }
-            tokio::time::sleep(time / 10).await;
+            tokio::time::sleep(time / 100).await;
         };
-        tokio::time::sleep(3 * time).await;
+        tokio::time::sleep(2 * time).await;
         let answer = json!({ "verdict": "continue", "message": "", "seq": 2 }).to_string();
         store.inbox_answer(messages[0].number, &answer).await.unwrap();
     });

@@ -282,6 +282,11 @@ fn the_audit_is_read_and_counted() {
         )
     };
     assert_eq!(numbers("limit=2"), (vec![5, 4], json!("4")));
+    for name in ["stalled", "STALLED", "Stagnation", "no-progress"] {
+        let query = format!("limit=2&reason_code={name}");
+        assert_eq!(numbers(&query), (vec![5, 4], json!("4")), "{name}");
+    }
+    assert_eq!(numbers("reason_code=stall"), (vec![], Json::Null));
     assert_eq!(numbers("limit=2&cursor=4"), (vec![3, 2], json!("2")));
     assert_eq!(numbers("order=oldest&cursor=3").0, [4, 5]);
     for repository in ["owner=ME&repo=App", "repo=Me/App", "owner=me&repo=me%2Fapp"] {

@@ -66,7 +66,8 @@ pub struct AuditFilter {
     pub pr_number: Option<u64>,
     pub request_id: Option<String>,
     pub decision: Option<String>,
-    pub reason_code: Option<String>,
+    /// One of these, to the letter; any where there are none.
+    pub reason_codes: Vec<String>,
     pub run: Option<RunId>,
     /// Rows after this number when they come oldest first, before it when newest first.
     pub cursor: Option<u64>,

@@ -130,6 +130,10 @@ pub async fn head(client: &Client) -> Result<Option<AuditHead>, StoreError> {
 pub async fn list(client: &Client, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
     let select = if filter.newest_first { NEWEST_FIRST } else { OLDEST_FIRST };
     let run = filter.run.map(|run| run.as_str().to_owned());
+    let codes = match &filter.reason_codes[..] {
+        [] => Value::Null,
+        codes => Value::Texts(codes.iter().map(|code| Some(code.as_str())).collect()),
+    };
     let values = [
         filter.cursor.map(number).into(),
         filter.owner.as_ref().into(),
@@ -137,7 +141,7 @@ pub async fn list(client: &Client, filter: &AuditFilter) -> Result<Vec<AuditRow>
         filter.pr_number.map(number).into(),
         filter.request_id.as_ref().into(),
         filter.decision.as_ref().into(),
-        filter.reason_code.as_ref().into(),
+        codes,
         run.as_ref().into(),
         filter.limit.into(),
     ];
@@ -184,7 +188,7 @@ macro_rules! select {
              AND ($2 IS NULL OR lower(resource_owner) = lower($2)) \
              AND ($3 IS NULL OR lower(resource_repo) = lower($3)) \
              AND ($4 IS NULL OR pr_number = $4) AND ($5 IS NULL OR request_id = $5) \
-             AND ($6 IS NULL OR decision = $6) AND ($7 IS NULL OR reason_code = $7) \
+             AND ($6 IS NULL OR decision = $6) AND ($7 IS NULL OR reason_code = ANY($7)) \
              AND ($8 IS NULL OR run = $8) ORDER BY number ",
             $order,
             " LIMIT $9"

@@ -20,25 +20,33 @@ use crate::row::FromRow as _;
 pub async fn put_token(client: &Client, token: &TokenRecord) -> Result<(), StoreError> {
     let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
     let scopes = json(&scopes)?;
+    let insert = |again| token_insertion(token, &scopes, again);
+    client.write_surely(insert).await.map(drop).map_err(Fault::of_write)
+}
+
+fn token_insertion(
+    token: &TokenRecord,
+    scopes: &str,
+    MayBeDone(again): MayBeDone,
+) -> Result<String, Fault> {
     let values = [
         (&token.id).into(),
         (&token.name).into(),
         Value::Bytes(&token.hash.0),
-        (&scopes).into(),
+        scopes.into(),
         (&token.created_by).into(),
         token.created_at.as_nanos().into(),
         token.expires_at.map(Timestamp::as_nanos).into(),
         token.revoked_at.map(Timestamp::as_nanos).into(),
     ];
-    let insert = |MayBeDone(again)| match again {
+    match again {
         false => sql("INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", &values),
         true => sql(
             "INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
              ON CONFLICT (hash) DO NOTHING",
             &values,
         ),
-    };
-    client.write_surely(insert).await.map(drop).map_err(Fault::of_write)
+    }
 }
 
 pub async fn list_tokens(client: &Client) -> Result<Vec<TokenRecord>, StoreError> {
@@ -50,16 +58,17 @@ pub async fn fetch_token(client: &Client, hash: &Hash) -> Result<Option<TokenRec
 }
 
 pub async fn revoke_token(client: &Client, id: &str, at: Timestamp) -> Result<bool, StoreError> {
-    // A second time finds what the first one did: nobody else does it at the same nanosecond.
-    let update = |MayBeDone(again)| {
-        sql(
-            "UPDATE tokens SET revoked_at = $2 \
-             WHERE id = $1 AND (revoked_at IS NULL OR $3 AND revoked_at = $2) RETURNING id",
-            &[id.into(), at.as_nanos().into(), again.into()],
-        )
-    };
-    let rows = client.write_surely(update).await.map_err(Fault::of_write)?;
-    Ok(!rows.is_empty())
+    let rows = client.write_surely(|again| revocation(id, at, again)).await;
+    Ok(!rows.map_err(Fault::of_write)?.is_empty())
+}
+
+/// A second time finds what the first one did: nobody else does it at the same nanosecond.
+fn revocation(id: &str, at: Timestamp, MayBeDone(again): MayBeDone) -> Result<String, Fault> {
+    sql(
+        "UPDATE tokens SET revoked_at = $2 \
+         WHERE id = $1 AND (revoked_at IS NULL OR $3 AND revoked_at = $2) RETURNING id",
+        &[id.into(), at.as_nanos().into(), again.into()],
+    )
 }
 
 pub async fn put_signal(client: &Client, signal: &FailureSignal) -> Result<(), StoreError> {
@@ -144,27 +153,29 @@ pub async fn forget_delivery(client: &Client, delivery: &str) -> Result<(), Stor
 
 pub async fn order_halt(client: &Client, order: &HaltOrder) -> Result<HaltOrder, StoreError> {
     let labels = json(&order.labels)?;
-    let insert = |MayBeDone(again)| {
-        let values = [
-            (&labels).into(),
-            order.why.as_ref().into(),
-            (&order.by).into(),
-            order.at.as_nanos().into(),
-            again.into(),
-        ];
-        sql(
-            "WITH before AS ( \
-                 SELECT * FROM halt_orders WHERE $5 AND labels = $1 AND by = $3 AND at = $4), \
-             given AS ( \
-                 INSERT INTO halt_orders (labels, why, by, at) SELECT $1, $2, $3, $4 \
-                 WHERE NOT EXISTS (SELECT 1 FROM before) RETURNING *) \
-             SELECT * FROM given UNION ALL SELECT * FROM before ORDER BY number DESC LIMIT 1",
-            &values,
-        )
-    };
+    let insert = |again| halt(order, &labels, again);
     let rows = client.write_surely(insert).await.map_err(Fault::of_write)?;
     let row = rows.first().ok_or_else(|| StoreError::Write("no number was given".to_owned()))?;
     HaltOrder::from_row(row).map_err(|error| Fault::from(error).of_read())
+}
+
+fn halt(order: &HaltOrder, labels: &str, MayBeDone(again): MayBeDone) -> Result<String, Fault> {
+    let values = [
+        labels.into(),
+        order.why.as_ref().into(),
+        (&order.by).into(),
+        order.at.as_nanos().into(),
+        again.into(),
+    ];
+    sql(
+        "WITH before AS ( \
+             SELECT * FROM halt_orders WHERE $5 AND labels = $1 AND by = $3 AND at = $4), \
+         given AS ( \
+             INSERT INTO halt_orders (labels, why, by, at) SELECT $1, $2, $3, $4 \
+             WHERE NOT EXISTS (SELECT 1 FROM before) RETURNING *) \
+         SELECT * FROM given UNION ALL SELECT * FROM before ORDER BY number DESC LIMIT 1",
+        &values,
+    )
 }
 
 pub async fn list_halts(client: &Client) -> Result<Vec<HaltOrder>, StoreError> {
@@ -179,16 +190,23 @@ pub async fn release_halts(
     at: Timestamp,
 ) -> Result<u64, StoreError> {
     let labels = labels.map(json).transpose()?;
-    let update = |MayBeDone(again)| {
-        sql(
-            "UPDATE halt_orders SET released_by = $2, released_at = $3 \
-             WHERE (released_at IS NULL OR $4 AND released_at = $3 AND released_by = $2) \
-                 AND ($1 IS NULL OR labels = $1) RETURNING number",
-            &[labels.as_ref().into(), by.into(), at.as_nanos().into(), again.into()],
-        )
-    };
+    let update = |again| halts_release(labels.as_deref(), by, at, again);
     let rows = client.write_surely(update).await.map_err(Fault::of_write)?;
     Ok(rows.len() as u64)
+}
+
+fn halts_release(
+    labels: Option<&str>,
+    by: &str,
+    at: Timestamp,
+    MayBeDone(again): MayBeDone,
+) -> Result<String, Fault> {
+    sql(
+        "UPDATE halt_orders SET released_by = $2, released_at = $3 \
+         WHERE (released_at IS NULL OR $4 AND released_at = $3 AND released_by = $2) \
+             AND ($1 IS NULL OR labels = $1) RETURNING number",
+        &[labels.into(), by.into(), at.as_nanos().into(), again.into()],
+    )
 }
 
 pub async fn attend(client: &Client, id: &str, duration: Duration) -> Result<(), StoreError> {
@@ -210,4 +228,84 @@ pub async fn attends(client: &Client, beside: Option<&str>) -> Result<bool, Stor
     let select = "SELECT id FROM services \
          WHERE expires_at > backstop_now() AND id IS DISTINCT FROM $1 LIMIT 1";
     Ok(!client.rows(sql(select, &[beside.into()])).await?.is_empty())
+}
+
+/// What is done again since nobody knows whether it was done: as if it had been done once.
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::access::Scope;
+    use crate::testing::postgres;
+    use crate::{PostgresStore, ServerUrl, Store as _};
+
+    const AGAIN: MayBeDone = MayBeDone(true);
+
+    async fn opened(database: &postgres::Database<'_>) -> PostgresStore {
+        PostgresStore::open(&ServerUrl::parse(&database.url()).unwrap()).await.unwrap()
+    }
+
+    /// Does something whose first answer was lost, and tells how many rows it has found.
+    async fn repeat(store: &PostgresStore, statement: Result<String, Fault>) -> usize {
+        store.client.write(Again::Harmless, statement).await.unwrap().len()
+    }
+
+    const fn at(nanos: i64) -> Timestamp {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_put_or_revoked_again_is_so_once() {
+        let Some(server) = postgres::shared() else { return };
+        let database = server.database();
+        let store = opened(&database).await;
+        let token = TokenRecord {
+            id: "one".to_owned(),
+            name: "one".to_owned(),
+            hash: Hash([1; 32]),
+            scopes: [Scope::Read].into(),
+            created_by: "ann".to_owned(),
+            created_at: at(1),
+            expires_at: None,
+            revoked_at: None,
+        };
+        let scopes = json(&["read"]).unwrap();
+        // Whether the first time was to no avail or not.
+        for _ in 0..2 {
+            repeat(&store, token_insertion(&token, &scopes, AGAIN)).await;
+            assert_eq!(store.token_list().await.unwrap(), [token.clone()]);
+        }
+        for _ in 0..2 {
+            assert_eq!(repeat(&store, revocation("one", at(2), AGAIN)).await, 1);
+        }
+        // Somebody else's revocation is not one's own.
+        assert_eq!(repeat(&store, revocation("one", at(3), AGAIN)).await, 0);
+        let revoked = store.token_list().await.unwrap();
+        assert_eq!(revoked[0].revoked_at, Some(at(2)));
+    }
+
+    #[tokio::test]
+    async fn an_order_to_halt_that_is_given_or_taken_back_again_is_so_once() {
+        let Some(server) = postgres::shared() else { return };
+        let database = server.database();
+        let store = opened(&database).await;
+        let order = |nanos| HaltOrder {
+            number: 0,
+            labels: BTreeMap::new(),
+            why: None,
+            by: "ann".to_owned(),
+            at: at(nanos),
+        };
+        for _ in 0..2 {
+            assert_eq!(repeat(&store, halt(&order(1), "{}", AGAIN)).await, 1);
+            assert_eq!(store.halt_list().await.unwrap().len(), 1);
+        }
+        // The same at another time is another order.
+        assert_eq!(repeat(&store, halt(&order(2), "{}", AGAIN)).await, 1);
+        assert_eq!(store.halt_list().await.unwrap().len(), 2);
+        for _ in 0..2 {
+            assert_eq!(repeat(&store, halts_release(None, "ann", at(3), AGAIN)).await, 2);
+            assert_eq!(store.halt_list().await.unwrap(), []);
+        }
+        assert_eq!(repeat(&store, halts_release(None, "bob", at(4), AGAIN)).await, 0);
+    }
 }

@@ -13,7 +13,7 @@ use super::values::{self, integer, text};
 use super::writer::Writer;
 use crate::StoreError;
 use crate::audit::{
-    AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, NewAuditRow, ORIGIN, hash,
+    AuditFilter, AuditHead, AuditRow, Count, HaltCount, Hash, JsonText, NewAuditRow, ORIGIN, hash,
 };
 use crate::encode::number;
 use crate::row::{FromRow as _, written};
@@ -65,8 +65,6 @@ pub fn insert(appender: &Appender, rows: &[NewAuditRow]) -> Result<AuditHead, Fa
 /// Writes so many rows as a statement takes.
 fn write(appender: &Appender, chained: &[Chained<'_>]) -> Result<(), Fault> {
     appender.execute(insert_statement(chained.len()), |statement| {
-        // What a longer row of rows was bound to must not be told again.
-        statement.clear_bindings();
         (0..).zip(chained).try_for_each(|(row, chained)| {
             values::bind(statement, row * COLUMNS, &chained.values())
         })
@@ -144,6 +142,8 @@ pub async fn head(readers: &Readers) -> Result<Option<AuditHead>, StoreError> {
 
 pub async fn list(readers: &Readers, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
     let select = if filter.newest_first { NEWEST_FIRST } else { OLDEST_FIRST };
+    let codes = &filter.reason_codes;
+    let codes = (!codes.is_empty()).then(|| JsonText::of(codes).as_str().to_owned());
     let query = sqlx::query(select)
         .bind(filter.cursor.map(number))
         .bind(&filter.owner)
@@ -151,7 +151,7 @@ pub async fn list(readers: &Readers, filter: &AuditFilter) -> Result<Vec<AuditRo
         .bind(filter.pr_number.map(number))
         .bind(&filter.request_id)
         .bind(&filter.decision)
-        .bind(&filter.reason_code)
+        .bind(codes)
         .bind(filter.run.map(|run| run.as_str().to_owned()))
         .bind(filter.limit);
     readers.all(query).await
@@ -193,7 +193,8 @@ macro_rules! select {
              AND (?2 IS NULL OR lower(resource_owner) = lower(?2)) \
              AND (?3 IS NULL OR lower(resource_repo) = lower(?3)) \
              AND (?4 IS NULL OR pr_number = ?4) AND (?5 IS NULL OR request_id = ?5) \
-             AND (?6 IS NULL OR decision = ?6) AND (?7 IS NULL OR reason_code = ?7) \
+             AND (?6 IS NULL OR decision = ?6) AND (?7 IS NULL OR \
+             reason_code IN (SELECT value FROM json_each(?7))) \
              AND (?8 IS NULL OR run = ?8) ORDER BY number ",
             $order,
             " LIMIT ?9"

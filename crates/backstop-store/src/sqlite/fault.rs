@@ -46,6 +46,7 @@ impl Fault {
     pub fn of_write(self) -> StoreError {
         match self.primary() {
             Some(FULL) => StoreError::Full(self.text),
+            Some(READ_ONLY) => StoreError::ReadOnly(self.text),
             Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged(self.text),
             Some(BUSY | LOCKED | PROTOCOL) => StoreError::Write(format!(
                 "others have kept it busy for over a minute ({})",
@@ -172,6 +173,7 @@ const NOT_NEXT: &str = "the audit is append-only: a row follows the last one";
 /// Result codes: <https://www.sqlite.org/rescode.html>.
 const BUSY: i32 = 5;
 const LOCKED: i32 = 6;
+const READ_ONLY: i32 = 8;
 const IO: i32 = 10;
 const CORRUPT: i32 = 11;
 const FULL: i32 = 13;
@@ -182,3 +184,20 @@ const CONSTRAINT_PRIMARY_KEY: i32 = 1555;
 const CONSTRAINT_TRIGGER: i32 = 1811;
 const CONSTRAINT_UNIQUE: i32 = 2067;
 const INDEX_CANNOT_GROW: i32 = 4874;
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_database_that_nobody_may_write_is_said_to_be_one() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("PRAGMA query_only = ON").unwrap();
+        let refused = connection.execute_batch("CREATE TABLE x (y)").unwrap_err();
+        let error = Fault::from(refused).of_write();
+        assert!(matches!(error, StoreError::ReadOnly(_)), "{error:?}");
+        assert!(error.to_string().contains("readonly database"), "{error}");
+    }
+}

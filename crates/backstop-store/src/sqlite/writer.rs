@@ -1,4 +1,5 @@
-//! The connection that writes, one statement or transaction at a time.
+//! Who writes, one statement or transaction at a time, over one of two connections: that for what is
+//! appended and that for everything else.
 
 use std::mem;
 

@@ -53,6 +53,7 @@ pub enum FailureKind {
     Full,
     Write,
     Read,
+    ReadOnly,
 }
 
 impl FailingStore {
@@ -99,20 +100,21 @@ pub(crate) fn fail_as_the_environment_says(store: Arc<dyn Store>) -> Arc<dyn Sto
     let mut words = text.splitn(4, ' ');
     let mut word = || words.next().unwrap_or_default();
     let call = word().parse().expect("the number of a call");
-    let kind = FailureKind::named(word()).expect("full, write or read");
+    let kind = FailureKind::named(word()).expect("full, write, read or read-only");
     let failure = Failure { call, kind, lasting: word() == "lasting" };
     let tells = Some(PathBuf::from(word()));
     Arc::new(FailingStore { tells, ..FailingStore::new(store, Some(failure)) })
 }
 
 impl FailureKind {
-    pub const ALL: [Self; 3] = [Self::Full, Self::Write, Self::Read];
+    pub const ALL: [Self; 4] = [Self::Full, Self::Write, Self::Read, Self::ReadOnly];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Write => "write",
             Self::Read => "read",
+            Self::ReadOnly => "read-only",
         }
     }
 
@@ -125,6 +127,9 @@ impl FailureKind {
             Self::Full => StoreError::Full("database or disk is full".to_owned()),
             Self::Write => StoreError::Write("disk I/O error".to_owned()),
             Self::Read => StoreError::Read("disk I/O error".to_owned()),
+            Self::ReadOnly => {
+                StoreError::ReadOnly("attempt to write a readonly database".to_owned())
+            }
         }
     }
 }

@@ -32,12 +32,12 @@ pub struct AuditLsArguments {
     #[arg(long, value_name = "OWNER/NAME", value_parser = repository)]
     pub repo: Option<(String, String)>,
     /// Only decisions about this pull request
-    #[arg(long, value_name = "NUMBER", requires = "repo")]
+    #[arg(long, value_name = "NUMBER")]
     pub pr: Option<u64>,
     /// Only this decision: CONTINUE, HOLD, KILL, or a run's STOP, FAIL, COMPLETE, …
     #[arg(long, value_name = "DECISION")]
     pub decision: Option<String>,
-    /// Only this reason
+    /// Only this reason, by any of its names in any case
     #[arg(long, value_name = "CODE")]
     pub reason: Option<String>,
     /// Only decisions about this run: its name, the beginning of it, or latest
@@ -47,7 +47,7 @@ pub struct AuditLsArguments {
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
     /// How many
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON objects, one per line
     #[arg(long)]

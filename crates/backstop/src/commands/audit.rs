@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use backstop_core::rerun::codes_on_record;
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_server::rerun::remake;
@@ -40,7 +41,7 @@ fn ls(arguments: &AuditLsArguments, terminal: &mut Terminal) -> Result<u8, Error
         pr_number: arguments.pr,
         request_id: arguments.request.clone(),
         decision: arguments.decision.as_ref().map(|word| word.to_uppercase()),
-        reason_code: arguments.reason.clone(),
+        reason_codes: arguments.reason.as_deref().map(codes_on_record).unwrap_or_default(),
         run: run.map(|run| run.id),
         newest_first: true,
         limit: arguments.limit,

@@ -10,7 +10,7 @@ use backstop_core::engine::Engine;
 use backstop_core::event::Event;
 use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::Policy;
-use backstop_core::rerun::{Answer, Request, speaks_of_reruns};
+use backstop_core::rerun::{Answer, Request, deployment_env, speaks_of_reruns};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 
@@ -183,14 +183,12 @@ fn show(
 }
 
 fn request(arguments: &CheckArguments, decision: &Decision) -> Request {
-    let production =
-        std::env::var("DEPLOY_ENV").is_ok_and(|name| matches!(&*name, "prod" | "production"));
     Request {
         request_id: arguments
             .request_id
             .clone()
             .unwrap_or_else(|| new_request_id(arguments, decision.decided_at)),
-        deployment_env: if production { "prod" } else { "staging" },
+        deployment_env: deployment_env(std::env::var("DEPLOY_ENV").ok().as_deref()),
         pr_number: arguments.pr,
         run_id: arguments.run_id,
     }

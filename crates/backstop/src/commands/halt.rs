@@ -26,14 +26,17 @@ pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Err
         by: caller(),
         at: wall_time(),
     };
+    let mut reached = opened.wait(order.going_on(&*opened.store))?;
     let order = opened.wait(opened.store.halt_order(&order))?;
     opened.wait_for_services();
-    let going_on = going_on(&opened, &order.labels)?;
-    write!(terminal.out, "{}", ordered(&going_on))?;
+    reached.extend(opened.wait(order.going_on(&*opened.store))?);
+    let reached: Vec<_> = reached.iter().rev().collect();
+    write!(terminal.out, "{}", ordered(&reached))?;
     Ok(exit_code::OK)
 }
 
-/// What is said of an order to halt: whom it reaches.
+/// What is said of an order to halt: whom it reaches. Supervisors hear of it within a second, scripts
+/// when they report next.
 pub fn ordered(runs: &[impl std::fmt::Display]) -> String {
     let what = if runs.len() == 1 { "run is" } else { "runs are" };
     let names: String = runs.iter().map(|run| format!("  {run}\n")).collect();
@@ -71,17 +74,4 @@ pub fn taken_back(orders: u64, runs: u64) -> String {
         if orders == 1 { "order" } else { "orders" },
         if runs == 1 { "run" } else { "runs" }
     )
-}
-
-/// What the order reaches: supervisors hear of it within a second, scripts when they report next.
-fn going_on(
-    opened: &Opened,
-    labels: &BTreeMap<String, String>,
-) -> Result<Vec<backstop_core::id::RunId>, Error> {
-    let filter = RunFilter {
-        statuses: vec![RunStatus::Running, RunStatus::Paused],
-        labels: labels.clone(),
-        ..RunFilter::default()
-    };
-    Ok(opened.wait(opened.store.run_list(&filter))?.into_iter().map(|run| run.id).collect())
 }

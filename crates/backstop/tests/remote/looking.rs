@@ -100,7 +100,7 @@ fn the_audit_is_shown_as_there() {
     for arguments in [
         &["audit", "ls", "--json"][..],
         &["audit", "ls", "--limit", "1", "--json"],
-        &["audit", "ls", "--reason", "max_iterations", "--json"],
+        &["audit", "ls", "--reason", "MAX_TICKS", "--json"],
         &["audit", "ls", "--run", &halted, "--json"],
         &["audit", "ls", "--decision", "nothing"],
         &["audit", "show", "1"],

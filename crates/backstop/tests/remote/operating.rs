@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::elsewhere::Elsewhere;
+use crate::support::database::sql;
 use crate::support::looping::{Loop, wait_for};
 
 const ASKING: &str = "[limits]\niterations = 4\n\
@@ -102,6 +103,20 @@ fn the_one_switch_is_reached_from_elsewhere() {
     assert_eq!(released.stdout, "1 order to halt taken back, 1 held run released\n");
     assert_eq!(state(&test, &waiting)["run_status"], "running");
     test.ask(&["begin"]).exits(0);
+}
+
+#[test]
+fn who_obeys_before_the_server_can_look_was_told_to_stop_too() {
+    let test = Elsewhere::new(Loop::new());
+    let run = test.begun(&[]);
+    sql(
+        &test.there.state_directory().join("backstop.db"),
+        "CREATE TRIGGER obeys AFTER INSERT ON halt_orders \
+         BEGIN UPDATE runs SET status = 'stopped'; END",
+    );
+    let halted = test.ask(&["halt", "--all"]).exits(0);
+    assert!(halted.stdout.starts_with("1 run is told to stop;"), "{}", halted.stdout);
+    assert!(halted.stdout.ends_with(&format!("  {run}\n")), "{}", halted.stdout);
 }
 
 #[test]

@@ -61,7 +61,11 @@ pub async fn audit_rows_are_filtered_and_paged(open: impl AsyncFn() -> Arc<dyn S
     let rows = [
         plain(1),
         NewAuditRow { resource_repo: Some("Other".to_owned()), ..plain(2) },
-        NewAuditRow { pr_number: Some(9), ..plain(3) },
+        NewAuditRow {
+            pr_number: Some(9),
+            reason_code: Some("max_attempts".to_owned()),
+            ..plain(3)
+        },
         NewAuditRow { decision: "KILL".to_owned(), ..plain(4) },
         NewAuditRow { reason_code: None, resource_owner: None, ..plain(5) },
         NewAuditRow { run: Some(run), request_id: "it's".to_owned(), ..plain(6) },
@@ -77,8 +81,14 @@ pub async fn audit_rows_are_filtered_and_paged(open: impl AsyncFn() -> Arc<dyn S
     assert_eq!(numbers(AuditFilter { owner: text("Acme"), ..all.clone() }).await, [1, 2, 3, 4, 6]);
     assert_eq!(numbers(AuditFilter { pr_number: Some(9), ..all.clone() }).await, [3]);
     assert_eq!(numbers(AuditFilter { decision: text("KILL"), ..all.clone() }).await, [4]);
-    let coded = AuditFilter { reason_code: text("MAX_ATTEMPTS"), ..all.clone() };
-    assert_eq!(numbers(coded).await, [1, 2, 3, 4, 6]);
+    let coded = |codes: &[&str]| AuditFilter {
+        reason_codes: codes.iter().map(|code| (*code).to_owned()).collect(),
+        ..all.clone()
+    };
+    assert_eq!(numbers(coded(&["MAX_ATTEMPTS"])).await, [1, 2, 4, 6]);
+    assert_eq!(numbers(coded(&["it's \"\\\"", "max_attempts"])).await, [3]);
+    assert_eq!(numbers(coded(&["max_attempts", "MAX_ATTEMPTS"])).await, [1, 2, 3, 4, 6]);
+    assert_eq!(numbers(coded(&["max_att%"])).await, [0; 0]);
     assert_eq!(numbers(AuditFilter { request_id: text("it's"), ..all.clone() }).await, [6]);
     assert_eq!(numbers(AuditFilter { run: Some(run), ..all.clone() }).await, [6]);
     let page = AuditFilter { cursor: Some(2), limit: 2, ..all.clone() };

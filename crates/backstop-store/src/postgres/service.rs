@@ -241,12 +241,13 @@ mod tests {
     const AGAIN: MayBeDone = MayBeDone(true);
 
     async fn opened(database: &postgres::Database<'_>) -> PostgresStore {
-        PostgresStore::open(&ServerUrl::parse(&database.url()).unwrap()).await.unwrap()
+        let url = ServerUrl::parse(&database.url()).expect("the address of a database");
+        PostgresStore::open(&url).await.expect("a store")
     }
 
     /// Does something whose first answer was lost, and tells how many rows it has found.
     async fn repeat(store: &PostgresStore, statement: Result<String, Fault>) -> usize {
-        store.client.write(Again::Harmless, statement).await.unwrap().len()
+        store.client.write(Again::Harmless, statement).await.expect("it is done").len()
     }
 
     const fn at(nanos: i64) -> Timestamp {
@@ -272,7 +273,7 @@ mod tests {
         // Whether the first time was to no avail or not.
         for _ in 0..2 {
             repeat(&store, token_insertion(&token, &scopes, AGAIN)).await;
-            assert_eq!(store.token_list().await.unwrap(), [token.clone()]);
+            assert_eq!(store.token_list().await.unwrap(), std::slice::from_ref(&token));
         }
         for _ in 0..2 {
             assert_eq!(repeat(&store, revocation("one", at(2), AGAIN)).await, 1);

@@ -40,7 +40,7 @@ impl SessionCost {
 
 /// What is known of the session by both figures.
 fn finer(added_up: Figure, session: Figure) -> Figure {
-    if added_up.doubt < session.doubt {
+    if added_up.doubt <= ALIKE * session.doubt {
         Figure { value: within(added_up.value, session), ..added_up }
     } else {
         session
@@ -48,13 +48,15 @@ fn finer(added_up: Figure, session: Figure) -> Figure {
 }
 
 fn agree(one: Figure, other: Figure) -> bool {
-    // A tenth more than the doubt, for the rounding of the doubt itself.
-    (one.value - other.value).abs() <= 1.1 * (one.doubt + other.doubt)
+    (one.value - other.value).abs() <= ALIKE * (one.doubt + other.doubt)
 }
 
 fn within(value: f64, figure: Figure) -> f64 {
     value.clamp((figure.value - figure.doubt).max(0.0), figure.value + figure.doubt)
 }
+
+/// A tenth more than the doubt, for the rounding of the doubt itself.
+const ALIKE: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {

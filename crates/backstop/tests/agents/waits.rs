@@ -163,7 +163,7 @@ fn a_single_iteration_says_what_the_agent_said_of_its_end() {
     for (stream, agent_exit, exit, reason, words) in [
         (&limit, "0", 33, "rate_limited", "may go on at 2100-01-01 00:00:00"),
         (&limit, "1", 33, "rate_limited", "may go on at 2100-01-01 00:00:00"),
-        (&failed, "0", 12, "error", "The agent exited with 0, but failed: API Error: 500"),
+        (&failed, "0", 31, "worker_failed", "The agent exited with 0, but failed: API Error: 500"),
         (&failed, "1", 31, "worker_failed", "The command exited with 1: API Error: 500"),
     ] {
         let test = Loop::new().file("stream", stream);

@@ -25,6 +25,7 @@ mod halting;
 mod health;
 mod inbox;
 mod log;
+mod look;
 mod open;
 mod policies;
 mod prune;

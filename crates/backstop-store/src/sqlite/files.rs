@@ -1,13 +1,12 @@
 //! The files of a database, watched from outside: SQLite goes on writing to files that were removed
 //! or replaced under it, and what it writes then is lost when they are closed.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::fault::Fault;
+use super::look::Look;
 
 /// The database and its log, as they were when the store was opened.
 #[derive(Clone, Debug)]
@@ -16,8 +15,7 @@ pub struct Files(Arc<[Known]>);
 #[derive(Debug)]
 struct Known {
     path: PathBuf,
-    device: u64,
-    inode: u64,
+    found: Look,
     /// Less than this is no such file any more.
     least_bytes: u64,
 }
@@ -30,8 +28,7 @@ impl Files {
         log.push("-wal");
         let files = [(database.to_owned(), SMALLEST_PAGE), (log.into(), 0)];
         let known = files.into_iter().filter_map(|(path, least_bytes)| {
-            let found = fs::metadata(&path).ok()?;
-            Some(Known { device: found.dev(), inode: found.ino(), path, least_bytes })
+            Some(Known { found: Look::at(&path).ok()?, path, least_bytes })
         });
         Self(known.collect())
     }
@@ -45,11 +42,9 @@ impl Files {
 
 impl Known {
     fn check(&self) -> Result<(), Fault> {
-        let what = match fs::metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) != (self.device, self.inode) => {
-                "was replaced by another file"
-            }
-            Ok(found) if found.len() < self.least_bytes => "was emptied",
+        let what = match Look::at(&self.path) {
+            Ok(found) if !found.is_same_file(&self.found) => "was replaced by another file",
+            Ok(found) if found.length < self.least_bytes => "was emptied",
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "was removed",
             // That it can't be looked at now says nothing about what will be written later.
@@ -67,6 +62,8 @@ const SMALLEST_PAGE: u64 = 512;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

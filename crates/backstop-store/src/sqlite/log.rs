@@ -4,7 +4,7 @@
 //! what is there, since the file system has its own books to keep then.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,8 @@ impl Log {
             Some(file) => file,
             none => none.insert(OpenOptions::new().write(true).open(&self.path)?),
         };
-        let length = file.metadata()?.len();
+        // Its times are not asked for, as in every look.
+        let length = file.seek(SeekFrom::End(0))?;
         let grown = length.saturating_sub(self.length);
         self.length = length;
         if length >= LEAST && (1..=SMALL_WRITE).contains(&grown) {

@@ -230,7 +230,7 @@ fn write(runtime: &Runtime, store: &dyn Store, lease: &Lease, shared: &Arc<Share
             Next::Write(entry, written) => {
                 drop(queue);
                 let result = runtime.block_on(store.append(&batch(lease, entry)));
-                let has_failed = shared.queue().settle(written, result, Instant::now());
+                let has_failed = shared.queue().settle(written, result);
                 shared.commits.fetch_add(u64::from(!has_failed), Ordering::Relaxed);
                 shared.settled.notify_one();
                 shared.written.notify_waiters();

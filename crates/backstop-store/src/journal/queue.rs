@@ -21,7 +21,6 @@ pub struct Queue {
     /// Handed over and not on disk yet, what is being written included.
     pending: Load,
     waiting: Vec<(Goal, Answer)>,
-    company: Company,
     /// Until when the writer sleeps if it is not woken; none while it is awake.
     pub sleeps: Option<Sleep>,
     pub failure: Option<Arc<StoreError>>,
@@ -29,13 +28,6 @@ pub struct Queue {
 }
 
 pub type Answer = oneshot::Sender<Result<(), Arc<StoreError>>>;
-
-/// Those whom the last commit answered, and how long the next one waits for them to come again.
-#[derive(Clone, Copy, Debug, Default)]
-struct Company {
-    expected: usize,
-    until: Option<Instant>,
-}
 
 /// What somebody waits for.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +88,6 @@ pub enum Next {
 pub struct Written {
     last: Durable,
     load: Load,
-    began: Instant,
 }
 
 impl Queue {
@@ -167,15 +158,11 @@ impl Queue {
                 self.since = None;
                 let entry = mem::take(&mut self.gathered);
                 let load = Load::of(&entry);
-                Next::Write(entry, Written { last: self.handed_over, load, began: now })
+                Next::Write(entry, Written { last: self.handed_over, load })
             }
             Some(due) => Next::Sleep(Sleep::Until(due)),
             None if self.closed => Next::End,
-            // Those who are expected need not wake it one by one.
-            None => Next::Sleep(match self.company.until {
-                Some(until) if now < until => Sleep::Until(until),
-                _ => Sleep::UntilWoken,
-            }),
+            None => Next::Sleep(Sleep::UntilWoken),
         }
     }
 
@@ -186,30 +173,20 @@ impl Queue {
             return Some(since);
         }
         // Somebody who waits for an event that is yet to come is in no hurry.
-        let is_urgent = |(goal, _): &&(Goal, Answer)| {
+        let is_urgent = |(goal, _): &(Goal, Answer)| {
             self.handed_over.has_reached(*goal) && !self.durable.has_reached(*goal)
         };
-        let urgent = self.waiting.iter().filter(is_urgent).count();
-        Some(match self.company.until {
-            _ if urgent == 0 => since + LONGEST_DELAY,
-            Some(until) if urgent < self.company.expected => until,
-            _ => since,
-        })
+        let is_awaited = self.waiting.iter().any(is_urgent);
+        Some(if is_awaited { since } else { since + LONGEST_DELAY })
     }
 
     /// Takes note of what became of a commit, and says whether it has failed.
-    pub fn settle(
-        &mut self,
-        written: Written,
-        result: Result<(), StoreError>,
-        now: Instant,
-    ) -> bool {
+    pub fn settle(&mut self, written: Written, result: Result<(), StoreError>) -> bool {
         match result {
             Ok(()) => {
                 self.durable = written.last;
                 self.pending.events -= written.load.events;
                 self.pending.bytes -= written.load.bytes;
-                self.expect_company(now.duration_since(written.began), now);
             }
             Err(error) => {
                 self.failure = Some(Arc::new(error));
@@ -217,16 +194,6 @@ impl Queue {
             }
         }
         self.failure.is_some()
-    }
-
-    /// Whoever is answered now and has more to tell does so at once. A commit for many of them is
-    /// cheaper than one for those who were the first, so they get as long as a commit takes; once half
-    /// of them are back, the others can come while the disk is busy.
-    fn expect_company(&mut self, commit: Duration, now: Instant) {
-        let durable = self.durable;
-        let answered = self.waiting.iter().filter(|(goal, _)| durable.has_reached(*goal)).count();
-        let until = (answered > 1).then(|| now + commit.min(LONGEST_EXPECTATION));
-        self.company = Company { expected: answered.div_ceil(2), until };
     }
 
     /// Tells everybody whose goal is reached, and all others if it can't be any more.
@@ -248,9 +215,6 @@ impl Queue {
 /// How long something may wait for company where nobody waits for it.
 const LONGEST_DELAY: Duration = Duration::from_millis(50);
 
-/// How long those who wait may wait for others, however slow the disk is.
-const LONGEST_EXPECTATION: Duration = Duration::from_millis(2);
-
 /// More than this is not gathered if the producers ask for room.
 const MOST_EVENTS: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
@@ -259,8 +223,6 @@ const MOST_BYTES: usize = 8 << 20;
 mod tests {
     use super::*;
     use crate::testing::sample;
-
-    const COMMIT: Duration = Duration::from_micros(100);
 
     /// A queue in which events are numbered, and the time that it is told.
     struct Bench {
@@ -294,8 +256,7 @@ mod tests {
             let Next::Write(entry, written) = self.queue.next(self.now) else {
                 panic!("nothing is due")
             };
-            self.now += COMMIT;
-            assert!(!self.queue.settle(written, Ok(()), self.now));
+            assert!(!self.queue.settle(written, Ok(())));
             self.queue.release();
             entry.events.len()
         }
@@ -324,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_alone_is_not_kept_waiting_for_company() {
+    fn what_somebody_waits_for_is_written_at_once() {
         let mut bench = Bench::new();
         for _ in 0..3 {
             bench.sleeps();
@@ -336,53 +297,20 @@ mod tests {
     }
 
     #[test]
-    fn half_of_those_who_were_answered_together_are_written_together_again() {
+    fn what_gathers_while_the_disk_is_busy_is_written_together() {
         let mut bench = Bench::new();
-        (0..6).for_each(|_| bench.report());
-        assert_eq!(bench.commit(), 6);
-        let until = bench.now + COMMIT;
-        assert_eq!(bench.sleeps(), Sleep::Until(until));
-        for _ in 0..2 {
-            bench.report();
-            assert!(!bench.queue.must_wake(), "one more is expected");
-            assert_eq!(bench.sleeps(), Sleep::Until(until));
-        }
         bench.report();
-        assert!(bench.queue.must_wake());
-        assert_eq!(bench.commit(), 3);
-    }
-
-    #[test]
-    fn who_does_not_come_again_is_waited_for_as_long_as_a_commit_took() {
-        let mut bench = Bench::new();
-        (0..3).for_each(|_| bench.report());
-        bench.commit();
-        bench.report();
-        let until = bench.now + COMMIT;
-        assert_eq!(bench.sleeps(), Sleep::Until(until));
-        bench.now = until;
-        assert_eq!(bench.commit(), 1);
-        bench.now += LONGEST_DELAY;
-        assert_eq!(bench.sleeps(), Sleep::UntilWoken, "nobody is expected any more");
-    }
-
-    #[test]
-    fn a_slow_disk_makes_nobody_wait_long_for_others() {
-        let mut bench = Bench::new();
-        (0..3).for_each(|_| bench.report());
         let Next::Write(_, written) = bench.queue.next(bench.now) else { panic!("nothing is due") };
-        bench.now += Duration::from_secs(1);
-        bench.queue.settle(written, Ok(()), bench.now);
-        bench.report();
-        assert_eq!(bench.sleeps(), Sleep::Until(bench.now + LONGEST_EXPECTATION));
+        (0..5).for_each(|_| bench.report());
+        assert!(!bench.queue.settle(written, Ok(())));
+        bench.queue.release();
+        assert_eq!(bench.commit(), 5);
     }
 
     #[test]
-    fn an_end_waits_for_nobody() {
+    fn an_end_waits_for_nothing() {
         let mut bench = Bench::new();
-        (0..3).for_each(|_| bench.report());
-        bench.commit();
-        bench.report();
+        bench.hand_over();
         bench.sleeps();
         bench.queue.closed = true;
         assert!(bench.queue.must_wake());

@@ -18,6 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use backstop_core::state::RunStatus;
+use backstop_store::audit::{AuditFilter, AuditWriter, NewAuditRow};
 use backstop_store::testing::{conformance, sample};
 use backstop_store::{Batch, Entry, Journal, StoreError};
 
@@ -33,6 +34,7 @@ async fn other_process() {
         "journal" => journal(directory).await,
         "emit" => emit(directory).await,
         "append" => append(directory).await,
+        "audit" => audit(directory).await,
         other => panic!("{other}"),
     }
 }
@@ -132,6 +134,51 @@ async fn after_a_failed_sync_nothing_is_acknowledged() {
     assert!(failures >= 3, "only {failures} failures were noticed");
 }
 
+#[tokio::test]
+async fn no_row_of_the_audit_is_acknowledged_after_a_failed_sync() {
+    let mut failures = 0;
+    for failing in 1..=6 {
+        let directory = tempfile::tempdir().unwrap();
+        open(directory.path()).await;
+        let inject = format!("inject=fsync,fdatasync:error=EIO:when={failing}");
+        let Some(strace) =
+            strace(&["-e", "trace=fsync,fdatasync", "-e", &inject, "-o", "/dev/null"])
+        else {
+            return;
+        };
+        let output = start("audit", directory.path(), strace).wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answers: Vec<_> = text.lines().filter(|line| line.starts_with("seq ")).collect();
+        assert_eq!(answers.len() as u64, APPENDS, "{text}");
+        let good = answers.iter().take_while(|line| acknowledged(line).is_some()).count();
+        let refused = &answers[good..];
+        assert!(refused.iter().all(|line| line.ends_with(REFUSED)), "sync {failing}: {answers:?}");
+        failures += usize::from(!refused.is_empty());
+        let kept = open(directory.path()).await.audit_head().await.unwrap();
+        assert!(kept.map_or(0, |head| head.number) >= good as u64, "sync {failing}");
+    }
+    assert!(failures >= 3, "only {failures} failures were noticed");
+}
+
+#[tokio::test]
+async fn a_kill_loses_no_row_of_the_audit_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    for trial in 0..TRIALS {
+        let mut process = start("audit", directory.path(), Command::new(this_program()));
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        lines.find_map(|line| acknowledged(&line.unwrap())).unwrap();
+        thread::sleep(Duration::from_micros(RandomState::new().hash_one(trial) % 3_000));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let rest = lines.filter_map(|line| acknowledged(&line.ok()?)).count();
+        let filter = AuditFilter { limit: u32::MAX, ..AuditFilter::default() };
+        let kept = store.audit_list(&filter).await.unwrap();
+        let kept = kept.iter().filter(|row| row.row.actor == format!("{}", process.id()));
+        assert!(kept.count() > rest, "trial {trial}");
+    }
+}
+
 /// Goes on with the journal and says what was acknowledged, until it is killed.
 async fn journal(directory: &Path) {
     let store = open(directory).await;
@@ -185,6 +232,22 @@ async fn append(directory: &Path) {
             // The same again: it would succeed if the store let it.
             Err(StoreError::Write(_)) => say(&format!("seq {seq}{REFUSED}")),
             Err(other) => say(&format!("seq {seq} {other:?}")),
+        }
+    }
+}
+
+/// Appends single rows to the audit, tries again what was refused, and says how that went.
+async fn audit(directory: &Path) {
+    let audit = AuditWriter::start(open(directory).await);
+    let actor = std::process::id().to_string();
+    for number in 1..=APPENDS {
+        let row = NewAuditRow { actor: actor.clone(), ..sample::audit_row(number) };
+        match audit.append(row).await {
+            Ok(()) => say(&format!("seq {number} ok")),
+            Err(error) => match &*error {
+                StoreError::Write(_) => say(&format!("seq {number}{REFUSED}")),
+                other => say(&format!("seq {number} {other:?}")),
+            },
         }
     }
 }

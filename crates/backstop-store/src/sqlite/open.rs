@@ -55,7 +55,6 @@ fn options(database: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(database)
         .create_if_missing(true)
-        .page_size(PAGE_SIZE)
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY_TIMEOUT)
@@ -121,9 +120,5 @@ fn why_unusable(home: &Home, database: &Path) -> Option<String> {
         Err(error) => Some(error.to_string()),
     }
 }
-
-/// Of a new database. Half of what is usual: what is written is small and stands in many places (an
-/// event, a row of the audit and its entries in the indexes), and a commit writes whole pages.
-const PAGE_SIZE: u32 = 2_048;
 
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

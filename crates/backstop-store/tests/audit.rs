@@ -332,6 +332,8 @@ impl Intruder {
         }
         changes.push(("number", "4711"));
         changes.push(("run", "'01JX0000000ZZ'"));
+        changes.push(("run", "lower(run)"));
+        changes.push(("run", "replace(run, '0', 'O')"));
         if self.is_server() {
             changes.push(("reasons", "(reasons::text || ' ')::json"));
             changes.push(("applied_rules", "'[]'"));

@@ -1,5 +1,6 @@
 //! Rows of the audit.
 
+use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 
 use super::{Cells, FromRow, Unreadable, count, optional, owned, parsed};
@@ -13,7 +14,6 @@ impl FromRow for AuditHead {
 
 impl FromRow for AuditRow {
     fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
-        let run = row.optional_text("run")?;
         Ok(Self {
             number: count(row, "number")?,
             row: NewAuditRow {
@@ -34,7 +34,7 @@ impl FromRow for AuditRow {
                 applied_rules: JsonText::stored(owned(row, "applied_rules")?),
                 evidence: JsonText::stored(owned(row, "evidence")?),
                 created_at: written_time(row, "created_at")?,
-                run: run.map(|_| parsed(row, "run")).transpose()?,
+                run: written_run(row, "run")?,
                 run_seq: optional_count(row, "run_seq")?,
                 actor: owned(row, "actor")?,
             },
@@ -76,6 +76,14 @@ fn written_time(row: &impl Cells, column: &str) -> Result<Timestamp, Unreadable>
     let time: Timestamp = parsed(row, column)?;
     let text = row.text(column)?;
     if written(time) == text { Ok(time) } else { Err(Unreadable::of_content(column, &text)) }
+}
+
+/// A run that is named in just this way: names are also understood in small letters and with letters that
+/// look like digits.
+fn written_run(row: &impl Cells, column: &str) -> Result<Option<RunId>, Unreadable> {
+    let Some(text) = row.optional_text(column)? else { return Ok(None) };
+    let run: RunId = parsed(row, column)?;
+    if run.as_str() == text { Ok(Some(run)) } else { Err(Unreadable::of_content(column, &text)) }
 }
 
 fn optional_count(row: &impl Cells, column: &str) -> Result<Option<u64>, Unreadable> {

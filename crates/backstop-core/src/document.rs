@@ -5,6 +5,7 @@
 
 mod canonical;
 mod json;
+mod nul;
 mod position;
 mod scalar;
 mod source;
@@ -19,6 +20,7 @@ mod yaml_span;
 mod tests;
 
 pub use canonical::{canonical_json, sha256_hex};
+pub use nul::nul_characters;
 pub use position::line_column;
 pub use source::{MAX_BYTES, MAX_DEPTH, Syntax, parse};
 pub use tree::{Entry, Node, Table, Value, to_value};

@@ -66,7 +66,8 @@ fn read(bytes: &[u8], syntax: Syntax) -> Result<(Draft, Vec<Diagnostic>), Vec<Di
         return Err(vec![Diagnostic::error("a policy must be a table", root.span)]);
     };
     let text = String::from_utf8_lossy(bytes);
-    let mut findings = Findings { text: text.as_ref().into(), ..Findings::default() };
+    let nul = document::nul_characters(&text, &root);
+    let mut findings = Findings { text: text.as_ref().into(), list: nul, ..Findings::default() };
     let draft = match Dialect::of(table) {
         Some(dialect) => dialect.read(table, &mut findings),
         None => Draft::read(table, &mut findings),

@@ -180,3 +180,15 @@ fn durations_that_are_none() {
     }
     assert!(Policy::load(b"[loop]\ngrace = \"0s\"\ndelay = \"0s\"\n", Syntax::Toml).is_ok());
 }
+
+#[test]
+fn a_nul_character_anywhere() {
+    assert_snapshot!(refused("label = \"a\\u0000b\"\n[[reason]]\ncode = \"x\"\ntitle = \"\\u0000\"\nexit_code = 90\n"), @r#"
+    1:9 ⟦"a\u0000b"⟧ a NUL character can't stand in a policy · no command and no database can hold it
+    4:9 ⟦"\u0000"⟧ a NUL character can't stand in a policy · no command and no database can hold it
+    "#);
+    let lawbook = r#"{"lawbookVersion": "a\u0000b", "stopRules": {}}"#;
+    assert_snapshot!(refused_as(lawbook, Syntax::Json), @r#"1:20 ⟦"a\u0000b"⟧ a NUL character can't stand in a policy · no command and no database can hold it"#);
+    let in_a_comment = Policy::load(b"# \0\nlimits: {iterations: 3}\n", Syntax::Yaml);
+    assert!(in_a_comment.is_err(), "the text as its author wrote it is kept too");
+}

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, Path, Query as Pairs};
+use axum::extract::{FromRequestParts, Path};
+use axum::http::Uri;
 use axum::http::request::Parts;
 
 use crate::problem::Problem;
@@ -19,8 +20,7 @@ impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Pairs(pairs) = Pairs::<Vec<(String, String)>>::try_from_uri(&parts.uri)
-            .map_err(|error| Problem::unreadable(format!("the query can't be read: {error}")))?;
+        let pairs = pairs(&parts.uri)?;
         if let Some((name, _)) = pairs.iter().find(|(_, value)| value.contains('\0')) {
             return Err(Problem::invalid(name, format!("`{name}` has a NUL character in it")));
         }
@@ -110,6 +110,34 @@ impl Query {
             }
         }
     }
+}
+
+/// The names and values after the question mark. Bytes that are no text are refused: with a sign in
+/// place of each, different ones would become the same.
+pub(crate) fn pairs(uri: &Uri) -> Result<Vec<(String, String)>, Problem> {
+    let query = uri.query().unwrap_or_default();
+    for pair in query.split('&').filter(|pair| pair.contains('%')) {
+        if String::from_utf8(unescaped(pair)).is_err() {
+            let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = String::from_utf8_lossy(&unescaped(name)).into_owned();
+            return Err(Problem::invalid(&name, format!("`{name}` is not UTF-8")));
+        }
+    }
+    Ok(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+}
+
+/// The bytes that a part of a query stands for.
+fn unescaped(part: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let escaped = digit(0).zip(digit(1)).filter(|_| *first == b'%');
+        let escaped = escaped.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    bytes
 }
 
 /// The part of the path that names something.

@@ -34,6 +34,13 @@ const FINE: &str = "owner=acme&repo=shop&currentJobAttempts=0&totalPrAttempts=0"
     "prNumber"
 )]
 #[case::no_text("/api/github/prs/%FF/checks/stop-decision?{FINE}", "INVALID_PR_NUMBER", "prNumber")]
+#[case::class_that_is_no_text("{PATH}?{FINE}&failureClass=%ff", "INVALID_INPUT", "failureClass")]
+#[case::signals_that_are_no_text(
+    "{PATH}?{FINE}&previousFailureSignals=%ff,%fe",
+    "INVALID_INPUT",
+    "previousFailureSignals"
+)]
+#[case::half_a_character("{PATH}?{FINE}&failureClass=a%C3", "INVALID_INPUT", "failureClass")]
 #[case::nothing("{PATH}", "MISSING_PARAMS", "owner")]
 #[case::no_owner(
     "{PATH}?repo=shop&currentJobAttempts=0&totalPrAttempts=0",

@@ -21,11 +21,17 @@ use crate::service::Service;
 
 /// The number of the last event that a client has seen, which it says when it comes back.
 pub(crate) fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let refused = |why: &str| Problem::invalid("Last-Event-ID", why);
+    let mut values = headers.get_all("last-event-id").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(refused("there can be one `Last-Event-ID` only"));
+    }
     let text = value.to_str().ok().map(str::trim);
-    let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits = text
+        .filter(|text| text.len() <= MOST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()));
     let number = digits.and_then(|digits| digits.parse().ok());
-    let unclear = || Problem::invalid("Last-Event-ID", "`Last-Event-ID` must be a whole number");
+    let unclear = || refused("`Last-Event-ID` must be a whole number of at most 15 digits");
     number.map(Some).ok_or_else(unclear)
 }
 
@@ -117,6 +123,8 @@ impl HttpBody for Stream {
     }
 }
 
+/// As every client can hold it; more events no journal has.
+const MOST_DIGITS: usize = 15;
 const WAITING: usize = 4;
 const PAGE: u32 = 500;
 const HEARTBEAT: Duration = Duration::from_secs(15);

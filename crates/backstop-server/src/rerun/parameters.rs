@@ -1,8 +1,6 @@
 //! The parameters of a stop decision, each read strictly: what was misunderstood would be a limit
 //! that does not hold.
 
-use std::borrow::Cow;
-
 use axum::http::{HeaderMap, StatusCode};
 use backstop_core::facts::FailureFacts;
 use backstop_core::time::Timestamp;
@@ -14,7 +12,7 @@ use crate::problem::Problem;
 /// Reads the question that a path and a query ask.
 pub(super) fn question(
     pr_number: &str,
-    query: &[(Cow<'_, str>, Cow<'_, str>)],
+    query: &[(String, String)],
     request_id: String,
     actor: String,
 ) -> Result<Question, Box<Problem>> {
@@ -94,7 +92,7 @@ const REQUIRED: usize = 4;
 struct Parameters<'a>([Option<&'a str>; NAMES.len()]);
 
 impl<'a> Parameters<'a> {
-    fn new(query: &'a [(Cow<'_, str>, Cow<'_, str>)]) -> Result<Self, Box<Problem>> {
+    fn new(query: &'a [(String, String)]) -> Result<Self, Box<Problem>> {
         let mut values = [None; NAMES.len()];
         for (name, value) in query {
             let Some(place) = NAMES.iter().position(|known| known == name) else {
@@ -105,7 +103,7 @@ impl<'a> Parameters<'a> {
                     format!("there is no parameter `{name}`; there are {known}"),
                 ));
             };
-            if values[place].replace(value.as_ref()).is_some() {
+            if values[place].replace(value.as_str()).is_some() {
                 let why = format!("{name} is given more than once; give it once");
                 return Err(invalid(name, why));
             }

@@ -19,6 +19,7 @@ use crate::deadline::Deadline;
 use crate::guard::{our_bug, unless_it_panics};
 use crate::headers::REQUEST_ID;
 use crate::problem::Problem;
+use crate::query;
 use crate::service::Service;
 
 /// Whether failed jobs of a pull request may be run again.
@@ -45,9 +46,11 @@ fn asked(
     headers: &HeaderMap,
     actor: String,
 ) -> Result<Question, (String, Box<Problem>)> {
-    let query: Vec<_> =
-        form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).collect();
-    let given = query.iter().find(|(name, _)| name == "requestId").map(|(_, id)| id.as_ref());
+    let query = match query::pairs(uri) {
+        Ok(query) => query,
+        Err(problem) => return Err((new_request_id(), Box::new(problem))),
+    };
+    let given = query.iter().find(|(name, _)| name == "requestId").map(|(_, id)| id.as_str());
     let request_id = match request_id_of(given, headers) {
         Ok(id) => id.unwrap_or_else(new_request_id),
         Err(problem) => return Err((new_request_id(), problem)),

@@ -8,14 +8,15 @@ mod known;
 mod stream;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex as TextRegex;
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
 pub use stream::Stream;
 
-use known::{MARKS, PATTERNS};
+use known::{AUTHORIZATION, MAY_PRECEDE, OTHER_MARKS, TOKEN_MARKS, TOKENS, URL};
 use stream::overlap;
 
 /// Knows what must not be written.
@@ -40,7 +41,7 @@ impl Redactor {
     ) -> Self {
         let mut values: Vec<_> =
             values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
-        values.sort_by_key(|value| (std::cmp::Reverse(value.len()), *value));
+        values.sort_by_key(|value| (Reverse(value.len()), *value));
         values.dedup();
         let mut forms = Vec::new();
         for value in &values {
@@ -87,8 +88,14 @@ impl Redactor {
             || self.own.as_ref().is_some_and(|own| own.is_match(bytes))
     }
 
+    /// What is to be looked for in these bytes and in every part of them.
+    fn known(bytes: &[u8]) -> &'static Regex {
+        // Addresses are in many texts, and looking for tokens as well takes longer.
+        if TOKEN_MARK.is_match(bytes) { &TOKEN_OR_ADDRESS } else { &ADDRESS }
+    }
+
     /// Where the first secret begins and ends. What came before decides whether a word begins here.
-    fn find(&self, bytes: &[u8], before: Option<u8>) -> Option<(usize, usize)> {
+    fn find(&self, bytes: &[u8], before: Option<u8>, known: &Regex) -> Option<(usize, usize)> {
         let values = self.values.iter().filter_map(|values| values.find(bytes));
         let own = self.own.iter().filter_map(|own| own.find(bytes));
         let named = values.chain(own).filter(|found| !found.is_empty());
@@ -97,13 +104,16 @@ impl Redactor {
             byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         };
         let from = usize::from(is_inside(before.as_ref()) && is_inside(bytes.first()));
-        let known = MARK.find(bytes).and_then(|_| KNOWN.captures_at(bytes, from));
-        let known = known.and_then(|found| {
-            // Only the part that is secret, where a pattern says which: a URL keeps its host.
-            let secret = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
-            Some((secret.start(), secret.end()))
-        });
-        named.chain(known).min_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)))
+        let known = known.captures_at(bytes, from).and_then(|found| Known::new(bytes, &found));
+        let first = named
+            .chain(known.iter().map(|known| known.secret))
+            .min_by_key(|(start, end)| (*start, Reverse(*end)))?;
+        // What reaches into a URL takes its password along: of the rest alone nobody could tell that it
+        // is one.
+        match known {
+            Some(known) if known.begins < first.1 => Some((first.0, first.1.max(known.secret.1))),
+            _ => Some(first),
+        }
     }
 
     /// How many of the last bytes are the beginning of a value, at most.
@@ -115,7 +125,27 @@ impl Redactor {
     fn may_begin(&self, word: &[u8]) -> bool {
         self.own.is_some()
             || MARK.is_match(word)
-            || MARKS.iter().any(|mark| overlap(word, mark.as_bytes()) > 0)
+            || marks().any(|mark| overlap(word, mark.as_bytes()) > 0)
+    }
+}
+
+/// What looks like a secret.
+struct Known {
+    /// Where that begins by which it is known: a URL, a scheme, an escape.
+    begins: usize,
+    /// Only the part that is secret: a URL keeps its host.
+    secret: (usize, usize),
+}
+
+impl Known {
+    fn new(bytes: &[u8], found: &Captures<'_>) -> Option<Self> {
+        let secret = found.iter().skip(1).flatten().next()?;
+        let begins = found.get(0)?.start();
+        // A token may stand where a URL has its user.
+        let user = TOKEN.captures_at(&bytes[..secret.start()], begins);
+        let user = user.and_then(|user| user.iter().skip(1).flatten().next());
+        let start = user.map_or(secret.start(), |user| user.start());
+        Some(Self { begins, secret: (start, secret.end()) })
     }
 }
 
@@ -146,8 +176,24 @@ fn compiled(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).size_limit(MOST_MEMORY).build().ok()
 }
 
-static MARK: LazyLock<Regex> = LazyLock::new(|| known_regex(&MARKS.map(regex::escape).join("|")));
-static KNOWN: LazyLock<Regex> = LazyLock::new(|| known_regex(&PATTERNS.join("|")));
+static MARK: LazyLock<Regex> = LazyLock::new(|| any_of(marks()));
+static TOKEN_MARK: LazyLock<Regex> = LazyLock::new(|| any_of(TOKEN_MARKS.into_iter()));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| known_regex(URL));
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| known_regex(&token()));
+static TOKEN_OR_ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| known_regex(&format!("{}|{URL}", token())));
+
+fn marks() -> impl Iterator<Item = &'static str> {
+    TOKEN_MARKS.into_iter().chain(OTHER_MARKS)
+}
+
+fn any_of<'a>(texts: impl Iterator<Item = &'a str>) -> Regex {
+    known_regex(&texts.map(regex::escape).collect::<Vec<_>>().join("|"))
+}
+
+fn token() -> String {
+    format!("(?:{MAY_PRECEDE})(?:({})|{AUTHORIZATION})", TOKENS.join("|"))
+}
 
 fn known_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the table is tested")

@@ -82,6 +82,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_event_keeps_no_secret_behind_what_is_escaped_in_it() {
+        let token = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+        for before in ["push failed:\t", "line\n", "\r", "\u{8}", "\u{b}", "\x1b[1;31m", "\"", "\\"]
+        {
+            let told = serde_json::json!({
+                "type": "error", "category": "recoverable", "message": format!("{before}{token}"),
+            });
+            let event = Event::from_json(told.to_string().as_bytes()).expect("an event");
+            let (event, line) = clean(&Redactor::new([], []), event);
+            let EventKind::ErrorSeen(error) = event.kind else { panic!("{line}") };
+            assert_eq!(error.message, format!("{before}{REDACTED}"));
+            assert!(!line.contains(token), "{line}");
+        }
+    }
+
+    #[test]
     fn a_command_is_shown_without_what_its_flags_keep_secret() {
         let shown = |line: &str| {
             let redactor = Redactor::new(["canary-7f3d91aa"], []);

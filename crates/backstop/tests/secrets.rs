@@ -17,6 +17,9 @@ printf 'half %.6s' "$DEPLOY_TOKEN"; sleep 0.2; printf '%s and on\n' "${DEPLOY_TO
 echo "$VAULT" >&2
 echo "employee EMP-424242"
 echo "::backstop {\"type\":\"error\",\"category\":\"recoverable\",\"message\":\"refused $DEPLOY_TOKEN\"}"
+printf '\033[31m%s\033[0m\n' ghp_0123456789abcdefghijABCDEFGHIJ456789
+printf '%s\n' '{"text":"line\nglpat-0123456789abcdefghij"}'
+printf '%s\n' '::backstop {"type":"error","category":"recoverable","message":"push failed:\tsk-0123456789abcdefghij"}'
 echo "postgres://me:s3cr3t-in-url@db/x"
 exit 1
 "#;
@@ -42,7 +45,9 @@ fn nothing_that_is_kept_has_a_secret_in_it() {
     let shown = test.run(["show", "latest"]).exits(0).stdout;
     assert!(shown.contains("refused [redacted]") || !shown.contains("refused"), "{shown}");
     test.run(["report", "latest"]).exits(0);
-    for secret in [CANARY, NAMED, "EMP-424242", "s3cr3t-in-url"] {
+    let behind_escapes =
+        ["ghp_0123456789abcdefghij", "glpat-0123456789abcdefghij", "sk-0123456789abcdefghij"];
+    for secret in [CANARY, NAMED, "EMP-424242", "s3cr3t-in-url"].into_iter().chain(behind_escapes) {
         let found = with(&test.state_directory(), secret.as_bytes());
         assert!(found.is_empty(), "`{secret}` is in {found:?}");
     }

@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use super::known::ENDS_IN_ESCAPE;
 use super::{REDACTED, Redactor, known_regex};
 
 /// Redacts what comes in pieces. Only what may be the beginning of a secret is held back: a last word
-/// that looks like one, the beginning of a value, or a private key that has not ended.
+/// that looks like one, an escape, the beginning of a value, or a private key that has not ended.
 #[derive(Debug)]
 pub struct Stream {
     redactor: Redactor,
@@ -120,7 +121,8 @@ impl Stream {
         give: &mut dyn FnMut(&[u8]),
     ) -> usize {
         if self.redactor.may_find(&bytes[from..]) {
-            while let Some((start, end)) = self.redactor.find(&bytes[from..], self.before) {
+            let known = Redactor::known(&bytes[from..]);
+            while let Some((start, end)) = self.redactor.find(&bytes[from..], self.before, known) {
                 if from + start >= safe {
                     break;
                 }
@@ -152,11 +154,18 @@ impl Stream {
             safe = word(&bytes[..safe - 1]);
         }
         if begun == 0 && safe == last && !self.redactor.may_begin(&bytes[last..]) {
-            return bytes.len();
+            return bytes.len() - escape(bytes);
         }
         // A word that never ends is no secret, or one that is long enough to be found in part.
         safe.max(bytes.len().saturating_sub(LONGEST_WORD))
     }
+}
+
+/// How many of the last bytes are an escape or the beginning of one: what comes next may only be known
+/// for a token's first letter together with it.
+fn escape(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(LONGEST_ESCAPE)..];
+    ESCAPE_AT_END.find(tail).map_or(0, |found| found.len())
 }
 
 /// Where the last word begins.
@@ -201,12 +210,14 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     None
 }
 
+static ESCAPE_AT_END: LazyLock<Regex> = LazyLock::new(|| known_regex(ENDS_IN_ESCAPE));
 static KEY: LazyLock<Regex> = LazyLock::new(|| known_regex("-----BEGIN "));
 
 const SCHEMES: [&[u8]; 4] = [b"Bearer ", b"bearer ", b"Basic ", b"basic "];
 const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_ENDS: &[u8] = b"-----END ";
 const DASHES: &[u8] = b"-----";
+const LONGEST_ESCAPE: usize = 40;
 const LONGEST_HEADER: usize = 48;
 const LONGEST_KEY: usize = 64 << 10;
 const LONGEST_WORD: usize = 4 << 10;

@@ -39,6 +39,29 @@ fn in_pieces(redactor: &Redactor, pieces: &[&[u8]]) -> String {
 #[case::ours("bks_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "[redacted]")]
 #[case::jwt("t eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fw t", "t [redacted] t")]
 #[case::url("postgres://me:s3cretpw@db.example/x", "postgres://me:[redacted]@db.example/x")]
+#[case::url_with_a_token_as_its_user(
+    "https://ghp_0123456789abcdefghijABCDEFGHIJ456789:x-oauth-basic@github.com/a",
+    "https://[redacted]@github.com/a"
+)]
+#[case::url_with_a_value_as_its_user(
+    "https://hunter2hunter2:s3cretpw@db.example",
+    "https://[redacted]@db.example"
+)]
+#[case::line_break_in_json(
+    r#"{"m":"line\nghp_0123456789abcdefghijABCDEFGHIJ456789\tglpat-abcdefghijklmnopqrst"}"#,
+    r#"{"m":"line\n[redacted]\t[redacted]"}"#
+)]
+#[case::json_in_json(r"\\nAKIAIOSFODNN7EXAMPLE\\n", r"\\n[redacted]\\n")]
+#[case::character_by_number(
+    r"a\u000bnpm_0123456789abcdefghijABCDEFGHIJ456789",
+    r"a\u000b[redacted]"
+)]
+#[case::scheme_after_a_line_break(r"a\nBearer abcdefghijklmnopqrstuvwx", r"a\nBearer [redacted]")]
+#[case::colour("\x1b[1;31msk-0123456789abcdefghij\x1b[0m", "\x1b[1;31m[redacted]\x1b[0m")]
+#[case::colour_in_json(r"a\u001b[31mxoxb-1234567890-abcdef", r"a\u001b[31m[redacted]")]
+#[case::colour_in_source(r"a\033[31mhf_0123456789abcdefghijABCDEFGHIJ", r"a\033[31m[redacted]")]
+#[case::other_letters("\x1b(Bsk-0123456789abcdefghij", "\x1b(B[redacted]")]
+#[case::in_an_address("?a=b%3Dghp_0123456789abcdefghijABCDEFGHIJ456789", "?a=b%3D[redacted]")]
 #[case::bearer(
     "Authorization: Bearer abcdefghijklmnopqrstuvwx",
     "Authorization: Bearer [redacted]"
@@ -65,6 +88,9 @@ fn a_secret_is_found_at_every_border(#[case] text: &str, #[case] clean: &str) {
 #[case("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----")]
 #[case("-----BEGIN ")]
 #[case("task-0123456789012345678901234 ask-nothing")]
+#[case(r"C:\desk-0123456789012345678901234 \[mask-0123456789012345678901234")]
+#[case("\x1b[31mtask-0123456789012345678901234")]
+#[case(r"a\ntask-0123456789012345678901234")]
 #[case("commit 3f786850e387550fdab836ed7e6dc881de23001b")]
 fn what_is_no_secret_stays(#[case] text: &str) {
     let redactor = redactor();
@@ -143,6 +169,8 @@ proptest! {
                 Just("hunter2hunter2"), Just("two words here"), Just(" "), Just("\n"), Just(KEY),
                 Just("-----BEGIN "), Just("two words "), Just("://a:bcdef@"), Just("Bearer "),
                 Just("abcdefghijklmnopqrstuvwxyz"), Just("ghp_"), Just("sk-"), Just("ta"), Just("é"), Just("EMP-123456"),
+                Just("\\n"), Just("\\u000a"), Just("\x1b[31m"), Just("\\u001b[0m"), Just("%20"),
+                Just("ghp_0123456789abcdefghijABCDEFGHIJ456789"), Just("AKIAIOSFODNN7EXAMPLE"),
             ],
             0..12,
         ),

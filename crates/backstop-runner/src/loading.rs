@@ -73,6 +73,19 @@ pub fn policy(stored: &StoredPolicy) -> Result<Policy, StoreError> {
     }
 }
 
+/// The same, if it still has the hash under which it is stored.
+///
+/// # Errors
+/// It can't be loaded, or is another one.
+pub fn unchanged_policy(stored: &StoredPolicy) -> Result<Policy, StoreError> {
+    let policy = policy(stored)?;
+    if policy.hash() == stored.hash {
+        return Ok(policy);
+    }
+    let hash = &stored.hash;
+    Err(StoreError::Damaged(format!("policy {hash} was changed: its text does not have its hash")))
+}
+
 fn damaged(run: RunId, what: &str, error: &impl std::fmt::Display) -> StoreError {
     StoreError::Damaged(format!("{what} of run {run} can't be read: {error}"))
 }

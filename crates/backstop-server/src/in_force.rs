@@ -55,6 +55,17 @@ pub enum PolicyFault {
     Unloadable { hash: String, why: String },
 }
 
+/// A policy as the store has it now, if it still is the one that was put there.
+///
+/// # Errors
+/// It is no policy any more, or another one.
+pub(crate) fn loaded(stored: &backstop_store::StoredPolicy) -> Result<Policy, PolicyFault> {
+    loading::unchanged_policy(stored).map_err(|error| PolicyFault::Unloadable {
+        hash: stored.hash.clone(),
+        why: error.to_string(),
+    })
+}
+
 impl PoliciesInForce {
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, loaded: Mutex::default(), believed: Mutex::default() }
@@ -123,11 +134,7 @@ impl PoliciesInForce {
             return Ok(Some(Arc::clone(policy)));
         }
         let Some(stored) = self.store.policy_fetch(hash).await? else { return Ok(None) };
-        let unloadable = |why: String| PolicyFault::Unloadable { hash: hash.to_owned(), why };
-        let policy = loading::policy(&stored).map_err(|error| unloadable(error.to_string()))?;
-        if policy.hash() != stored.hash {
-            return Err(unloadable("its text does not have its hash".to_owned()));
-        }
+        let policy = loaded(&stored)?;
         let policy = Arc::new(StoredPolicy { hash: stored.hash.clone(), policy });
         let mut loaded = self.loaded();
         if loaded.len() >= MOST_LOADED {

@@ -9,6 +9,8 @@ use backstop_store::StoreError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
+use crate::in_force::PolicyFault;
+
 /// A refusal, or a fault of ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -171,6 +173,19 @@ impl From<StoreError> for Problem {
     }
 }
 
+/// Nothing is begun or told by a policy that nobody can read any more.
+impl From<PolicyFault> for Problem {
+    fn from(fault: PolicyFault) -> Self {
+        match fault {
+            PolicyFault::Store(error) => Self::store(&error),
+            other => {
+                tracing::error!(fault = %other, "a policy can't be had");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, POLICY_CODE, other.to_string())
+            }
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry_after) = (self.0.status, self.0.retry_after);
@@ -195,6 +210,8 @@ impl IntoResponse for Problem {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreFault;
 
+/// As the reason is called that decisions are held for then.
+const POLICY_CODE: &str = "POLICY_BLOCK";
 const STORE_CODE: &str = "STORE_UNAVAILABLE";
 
 /// The content type of every problem.

@@ -212,6 +212,7 @@ fn of_policies() -> Vec<Route> {
         })
         .says("Stores a policy by its hash. It must be data only.")
         .takes_any::<schemas::Policy>(policies::TYPES, true)
+        .answers::<policies::Listed>(200, "It was stored before: by whom and when.")
         .answers::<policies::Listed>(201, "It is stored."),
         Route::new(Method::GET, "/v1/policies/active", "listActive", READ, |door| {
             get(door.before(policies::active))
@@ -239,7 +240,8 @@ fn of_policies() -> Vec<Route> {
         .path_name("scope", SCOPE, scope())
         .takes::<policies::Activate>()
         .answers::<policies::Active>(200, "It is in force.")
-        .refuses(404, "There is no such policy."),
+        .refuses(404, "There is no such policy.")
+        .refuses(409, "What is stored of it can't be loaded any more."),
         Route::new(
             Method::DELETE,
             "/v1/policies/active/{scope}",

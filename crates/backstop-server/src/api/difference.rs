@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::policies::PolicyHash;
-use crate::in_force::{PolicyFault, StoredPolicy};
+use crate::in_force::StoredPolicy;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::service::Service;
@@ -39,10 +39,6 @@ fn hash(query: &mut Query, name: &str) -> Result<PolicyHash, Problem> {
 }
 
 async fn stored(service: &Service, hash: &PolicyHash) -> Result<Arc<StoredPolicy>, Problem> {
-    match service.policies.by_hash(&hash.0).await {
-        Ok(Some(policy)) => Ok(policy),
-        Ok(None) => Err(Problem::not_found(format!("there is no policy {}", hash.0))),
-        Err(PolicyFault::Store(error)) => Err(Problem::store(&error)),
-        Err(fault) => Err(Problem::internal(&fault)),
-    }
+    let found = service.policies.by_hash(&hash.0).await?;
+    found.ok_or_else(|| Problem::not_found(format!("there is no policy {}", hash.0)))
 }

@@ -22,6 +22,7 @@ use crate::access::Caller;
 use crate::api::decide;
 use crate::body;
 use crate::data_only;
+use crate::in_force;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
 use crate::rerun;
@@ -109,7 +110,7 @@ pub(crate) async fn list(
     Ok(Json(Page { policies: found.iter().map(Listed::from).collect(), next_cursor }))
 }
 
-/// Stores a policy by its hash.
+/// Stores a policy by its hash. One that was there stays as it is, with who put it there and when.
 pub(crate) async fn put(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -129,10 +130,20 @@ pub(crate) async fn put(
     let text = String::from_utf8(bytes.to_vec()).ok();
     let put_by = caller.name().to_owned();
     let pinned = PinnedPolicy { policy, text, name: "the API".to_owned(), put_by };
-    let stored = pinned.stored(service.now());
-    service.store.policy_put(&stored).await?;
-    tracing::info!(caller = caller.name(), hash = stored.hash, "a policy is stored");
-    Ok((StatusCode::CREATED, Json(Listed::from(&stored))))
+    let put = pinned.stored(service.now());
+    service.store.policy_put(&put).await?;
+    let kept = fetched(&service, &put.hash).await?;
+    in_force::loaded(&kept)?;
+    let is_new = (&kept.put_by, kept.put_at) == (&put.put_by, put.put_at);
+    tracing::info!(caller = caller.name(), hash = kept.hash, is_new, "a policy is stored");
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(Listed::from(&kept))))
+}
+
+/// A policy as the store has it.
+async fn fetched(service: &Service, hash: &str) -> Result<StoredPolicy, Problem> {
+    let stored = service.store.policy_fetch(hash).await?;
+    stored.ok_or_else(|| Problem::not_found(format!("there is no policy `{hash}`")))
 }
 
 fn syntax(headers: &HeaderMap) -> Result<Syntax, Problem> {
@@ -205,12 +216,9 @@ pub(crate) async fn fetch(
     query: Query,
 ) -> Result<Json<Whole>, Problem> {
     query.end()?;
-    let stored = service.store.policy_fetch(&hash).await?;
-    let stored =
-        stored.ok_or_else(|| Problem::not_found(format!("there is no policy `{hash}`")))?;
+    let stored = fetched(&service, &hash).await?;
     let listed = Listed::from(&stored);
-    let mut policy: Value =
-        serde_json::from_str(&stored.json).map_err(|error| Problem::internal(&error))?;
+    let mut policy = in_force::loaded(&stored)?.to_json();
     // The path of a webhook may be a secret, and reading is not meant to give it away.
     let webhook = policy.pointer_mut("/notify/webhook");
     let is_secret = webhook.is_some();
@@ -258,9 +266,12 @@ pub(crate) async fn activate(
     query.end()?;
     let scope = scope_of(&scope)?;
     let hash = wanted.policy_hash.0;
-    if service.store.policy_fetch(&hash).await?.is_none() {
-        return Err(Problem::not_found(format!("there is no policy {hash}")).about("policy_hash"));
-    }
+    let stored = service.store.policy_fetch(&hash).await?;
+    let missing = || Problem::not_found(format!("there is no policy {hash}")).about("policy_hash");
+    let stored = stored.ok_or_else(missing)?;
+    // In force it would hold everybody who asks.
+    in_force::loaded(&stored)
+        .map_err(|fault| Problem::conflict(fault.to_string()).about("policy_hash"))?;
     Ok(Json(change(&service, &caller, scope, Some(hash)).await?.into()))
 }
 

@@ -24,7 +24,6 @@ use crate::access::Caller;
 use crate::api::policies;
 use crate::body;
 use crate::data_only;
-use crate::in_force::PolicyFault;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
 use crate::schemas;
@@ -166,7 +165,7 @@ pub(crate) async fn begin(
             (read, "the API".to_owned())
         }
         (None, Some(hash)) => {
-            let found = service.policies.by_hash(&hash.0).await.map_err(blocked)?;
+            let found = service.policies.by_hash(&hash.0).await?;
             let missing = || Problem::not_found(format!("there is no policy {}", hash.0));
             let policy = found.ok_or_else(missing)?;
             data_only::check(&policy)?;
@@ -201,7 +200,7 @@ async fn in_force(
 ) -> Result<(Policy, String), Problem> {
     let own = labels.iter().map(|(key, value)| PolicyScope::Label(key.clone(), value.clone()));
     let scopes: Vec<_> = own.chain([PolicyScope::Global]).collect();
-    let found = service.policies.find(&scopes).await.map_err(blocked)?;
+    let found = service.policies.find(&scopes).await?;
     Ok(match found {
         Some((scope, policy)) => (Policy::clone(&policy), format!("in force for {scope}")),
         None => (Policy::preset(Preset::Default), "preset:default".to_owned()),
@@ -231,16 +230,6 @@ pub(crate) fn refused(error: UnsupervisedError) -> Problem {
 /// The same key was used for another report.
 pub(crate) fn key_used(error: impl std::fmt::Display) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_USED", error.to_string())
-}
-
-fn blocked(fault: PolicyFault) -> Problem {
-    match fault {
-        PolicyFault::Store(error) => Problem::store(&error),
-        other => {
-            tracing::error!(fault = %other, "nothing can begin: the policy can't be had");
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "POLICY_BLOCK", other.to_string())
-        }
-    }
 }
 
 fn statuses(query: &mut Query) -> Result<Vec<RunStatus>, Problem> {

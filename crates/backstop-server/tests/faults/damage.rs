@@ -41,6 +41,16 @@ fn a_damaged_policy_in_force_lets_nobody_go_on(#[case] damage: &str) {
     let decided = server.post("/v1/decide", "{}").json();
     assert_eq!((&decided["verdict"], &decided["reason"]), (&json!("hold"), &json!("policy_block")));
     assert_ne!(server.post("/v1/runs", "{}").status, 201, "a run without its policy");
+    let name = hash.as_str().unwrap();
+    for path in [format!("/v1/policies/{name}"), format!("/v1/policies/diff?from={name}&to={name}")]
+    {
+        let answer = server.get(&path);
+        assert_eq!((answer.status, answer.code().as_str()), (503, "POLICY_BLOCK"), "{path}");
+    }
+    let again = server.post("/v1/policies", policy);
+    assert_eq!((again.status, again.code().as_str()), (503, "POLICY_BLOCK"), "what is there stays");
+    let activated = server.ask("PUT", "/v1/policies/active/label:team=blue", &json, &put);
+    assert_eq!((activated.status, activated.code().as_str()), (409, "CONFLICT"), "{activated:?}");
     let rows = server.get("/v1/audit").json()["rows"].clone();
     assert_eq!((&rows[0]["decision"], rows.as_array().unwrap().len()), (&json!("HOLD"), 2));
 }

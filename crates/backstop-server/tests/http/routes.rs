@@ -187,13 +187,17 @@ fn policies_are_stored_and_put_in_force() {
     assert_eq!(one.status, 201, "{one:?}");
     let hash = one.json()["hash"].as_str().unwrap().to_owned();
     let same = put("application/json", r#"{"limits":{"iterations":7}}"#);
-    assert_eq!(same.json()["hash"], hash.as_str());
+    assert_eq!((same.status, same.json()), (200, one.json()), "who put it first, and when");
     assert_eq!(put("Application/YAML; charset=utf-8", "limits: {iterations: 8}").status, 201);
     let refused =
         put("application/toml", "[verify]\ncommand = \"rm -rf /\"\n[notify]\ncommand = [\"x\"]\n");
     assert_eq!((refused.status, refused.code().as_str()), (403, "NOT_DATA_ONLY"));
     assert_eq!(refused.json()["findings"].as_array().unwrap().len(), 2);
     assert_eq!(put("application/toml", "[limit]\n").status, 400);
+    let nul = r#"{"lawbookVersion":"a\u0000b","stopRules":{}}"#;
+    assert_eq!(put("application/json", nul).status, 400);
+    assert_eq!(server.post("/v1/runs", &format!(r#"{{"policy":{nul}}}"#)).status, 400);
+    assert_eq!(server.get("/v1/policies?cursor=%ff").json()["detail"], "`cursor` is not UTF-8");
     assert_eq!(put("text/plain", "").status, 415);
     let listed = server.get("/v1/policies").json();
     assert_eq!(listed["policies"].as_array().unwrap().len(), 2);

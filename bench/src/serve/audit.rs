@@ -5,9 +5,11 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use backstop_core::document::canonical_json;
+use backstop_core::policy::{Policy, Preset};
 use backstop_store::audit::{JsonText, NewAuditRow};
 use backstop_store::testing::sample;
-use backstop_store::{Home, SqliteStore, Store};
+use backstop_store::{Home, SqliteStore, Store, StoredPolicy};
 use sha2::{Digest as _, Sha256};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _, TypeInfo as _, ValueRef as _};
@@ -48,6 +50,8 @@ pub fn run(program: &Path, place: PathBuf, rows: u64) -> anyhow::Result<Vec<Targ
 
 /// Appends what a year has brought, the last of it now; the answer is how many seconds that took.
 pub async fn fill(store: &dyn Store, rows: u64) -> anyhow::Result<f64> {
+    let policy = lawbook();
+    store.policy_put(&policy).await?;
     let started = Instant::now();
     let now = sample::now();
     let apart = YEAR_IN_MICROS / rows.max(1);
@@ -57,7 +61,7 @@ pub async fn fill(store: &dyn Store, rows: u64) -> anyhow::Result<f64> {
             .map(|number| {
                 let ago = i64::try_from((rows - number) * apart * 1_000).unwrap_or_default();
                 let at = backstop_core::time::Timestamp::from_nanos(now.as_nanos() - ago);
-                NewAuditRow { created_at: at, ..row(number) }
+                NewAuditRow { created_at: at, ..row(number, &policy.hash) }
             })
             .collect();
         store.audit_append(&batch).await?;
@@ -66,7 +70,7 @@ pub async fn fill(store: &dyn Store, rows: u64) -> anyhow::Result<f64> {
 }
 
 /// A row as the service writes it: most let the automation go on, some hold it.
-fn row(number: u64) -> NewAuditRow {
+fn row(number: u64, lawbook_hash: &str) -> NewAuditRow {
     let (decision, reason, step) = match number % 20 {
         0 => ("KILL", Some("MAX_TOTAL_RERUNS"), "MANUAL_REVIEW"),
         1..=3 => ("HOLD", Some("MAX_ATTEMPTS"), "MANUAL_REVIEW"),
@@ -88,7 +92,7 @@ fn row(number: u64) -> NewAuditRow {
         failure_class: Some("flaky".to_owned()),
         current_job_attempts: Some(1),
         total_pr_attempts: Some(2),
-        lawbook_hash: Some(sample::policy().hash),
+        lawbook_hash: Some(lawbook_hash.to_owned()),
         lawbook_version: None,
         applied_rules: JsonText::of(&["all_checks_passed"]),
         evidence: JsonText::stored(evidence),
@@ -97,6 +101,13 @@ fn row(number: u64) -> NewAuditRow {
         run_seq: None,
         actor: "ci".to_owned(),
     }
+}
+
+/// The policy that has decided all of them.
+fn lawbook() -> StoredPolicy {
+    let policy = Policy::preset(Preset::Rerun);
+    let json = canonical_json(&policy.to_json());
+    StoredPolicy { hash: policy.hash(), json, ..sample::policy() }
 }
 
 /// Reads all columns of all rows in their order, and hashes each row's bytes: what nobody who

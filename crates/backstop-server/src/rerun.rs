@@ -14,7 +14,7 @@ pub use audited::answer;
 use audited::held;
 pub(crate) use audited::{NO_STORE, held_unread};
 pub(crate) use deciding::DeploymentEnv;
-pub use deciding::{NotMadeAgain, remake};
+pub use deciding::{NotMadeAgain, Remaker, remake};
 pub use lawbook::{Lawbook, Lawbooks};
 pub use question::{NAMELESS, Question, Repository, SignalSource, new_request_id};
 

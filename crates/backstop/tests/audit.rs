@@ -1,5 +1,7 @@
 //! `audit`, `token`, `halt` and `release --all`, through the real binary.
 
+use backstop_store::audit::AuditFilter;
+use backstop_store::{Home, SqliteStore, Store as _};
 use serde_json::Value as Json;
 
 mod support;
@@ -7,6 +9,7 @@ mod support;
 use support::Test;
 use support::database::{refused_sql, sql};
 use support::looping::{Loop, wait_for};
+use support::serving::Serving;
 
 /// Two runs that halt, one that is held.
 fn decided() -> Test {
@@ -92,6 +95,93 @@ fn a_checkpoint_shows_what_was_cut_off() {
     sql(&database, "UPDATE stop_decision_audit SET reason_code = 'x' WHERE number = 1");
     let found = test.run(["audit", "verify", "--json"]).exits(65).json();
     assert_eq!(found["found"], "row 1 was changed");
+}
+
+/// Two answers about re-runs, behind what runs have halted for.
+fn answered() -> Test {
+    let test = decided();
+    let serving = Serving::start(&test, &[], &[]);
+    for attempts in [0, 2] {
+        let answer = serving.get(&format!(
+            "/api/github/prs/7/checks/stop-decision?owner=acme&repo=shop\
+             &currentJobAttempts={attempts}&totalPrAttempts={attempts}"
+        ));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    test
+}
+
+#[test]
+fn answers_on_record_come_out_again() {
+    let test = answered();
+    let whole = test.run(["audit", "verify", "--replay"]).exits(0).stdout;
+    assert!(whole.contains("2 answers about re-runs, each coming out again"), "{whole}");
+    assert_eq!(test.run(["audit", "verify", "--replay", "--json"]).exits(0).json()["replayed"], 2);
+    assert!(test.run(["audit", "verify", "--json"]).exits(0).json()["replayed"].is_null());
+
+    // One that nobody can have given, with hashes that fit.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let home = Home::new(test.path().join(".local/state/backstop"));
+        let store = SqliteStore::open(&home).await.unwrap();
+        let last = AuditFilter { newest_first: true, limit: 1, ..AuditFilter::default() };
+        let mut row = store.audit_list(&last).await.unwrap().remove(0).row;
+        assert_eq!(row.decision, "HOLD");
+        row.decision = "CONTINUE".to_owned();
+        row.reason_code = None;
+        store.audit_append(&[row]).await.unwrap();
+    });
+    test.run(["audit", "verify"]).exits(0);
+    let found = test.run(["audit", "verify", "--replay", "--json"]).exits(65).json();
+    let words = found["found"].as_str().unwrap();
+    assert!(words.starts_with("row 6: HOLD MAX_ATTEMPTS comes out"), "{words}");
+}
+
+#[test]
+fn policies_that_rows_name_must_be_there_as_they_were() {
+    let test = answered();
+    let database = test.path().join(".local/state/backstop/backstop.db");
+    sql(&database, "CREATE TABLE kept AS SELECT * FROM policies");
+    let damage = |statement: &str| {
+        sql(&database, &format!("PRAGMA foreign_keys = OFF; {statement}"));
+        let found = test.run(["audit", "verify", "--json"]).exits(65).json()["found"].to_string();
+        sql(
+            &database,
+            "PRAGMA foreign_keys = OFF; DELETE FROM policies; \
+             INSERT INTO policies SELECT * FROM kept",
+        );
+        found
+    };
+    let of_answers = "hash = (SELECT lawbook_hash FROM stop_decision_audit WHERE number = 4)";
+    let changed = damage(&format!("UPDATE policies SET json = '{{}}' WHERE {of_answers}"));
+    assert!(changed.contains("row 4 was decided by the policy sha256:"), "{changed}");
+    assert!(changed.contains("does not have its hash"), "{changed}");
+    let spoilt = damage(&format!("UPDATE policies SET json = '{{' WHERE {of_answers}"));
+    assert!(spoilt.contains("row 4") && spoilt.contains("can't be loaded"), "{spoilt}");
+    let gone = damage("DELETE FROM policies");
+    assert!(gone.contains("row 1") && gone.contains("is not in the store any more"), "{gone}");
+    test.run(["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn a_checkpoint_is_trusted_by_a_key_and_not_by_itself() {
+    let test = decided();
+    let own = test.run(["audit", "checkpoint"]).exits(0).stdout;
+    let key = test.path().join(".local/state/backstop/audit.key");
+    let kept = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    let foreign = test.run(["audit", "checkpoint"]).exits(0).stdout;
+    std::fs::write(&key, kept).unwrap();
+    let test = test.file("own", &own).file("foreign", &foreign);
+    let told = test.run(["audit", "verify", "--checkpoint", "own"]).exits(0).stdout;
+    assert!(!told.contains("who signed"), "{told}");
+    test.run(["audit", "verify", "--checkpoint", "foreign"])
+        .refused(65, &["was signed by key", "this machine's own", "--key"]);
+    let named = foreign.trim_end().rsplit(' ').nth(1).unwrap();
+    test.run(["audit", "verify", "--checkpoint", "foreign", "--key", named]).exits(0);
+    std::fs::remove_file(&key).unwrap();
+    let told = test.run(["audit", "verify", "--checkpoint", "foreign"]).exits(0).stdout;
+    assert!(told.contains("can't tell: who signed the checkpoint"), "{told}");
 }
 
 #[test]

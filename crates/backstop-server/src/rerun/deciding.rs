@@ -209,30 +209,50 @@ pub enum NotMadeAgain {
     Policy { number: u64, wanted: String, given: String },
 }
 
-/// Makes the answer of a row of the audit again, to the byte, from its evidence and the policy
-/// whose hash it names; from its evidence alone if it names none.
+/// Makes answers again that a policy has given, or that were given without one.
+#[derive(Debug)]
+pub struct Remaker {
+    engines: Option<EnginePool>,
+}
+
+impl Remaker {
+    /// To compile the policy takes longer than to ask it, so that it is done once for all rows.
+    pub fn new(policy: Option<&Policy>) -> Self {
+        Self { engines: policy.map(ready) }
+    }
+
+    /// Makes the answer of a row of the audit again, to the byte, from its evidence and the policy
+    /// whose hash it names; from its evidence alone if it names none.
+    ///
+    /// # Errors
+    /// The row is no answer about a re-run, or the policy is another one.
+    pub fn remake(&self, row: &AuditRow) -> Result<Answer, NotMadeAgain> {
+        let number = row.number;
+        let unusable = |why: String| NotMadeAgain::Evidence { number, why };
+        let evidence: Evidence = serde_json::from_str(row.row.evidence.as_str())
+            .map_err(|error| unusable(error.to_string()))?;
+        let given = self.engines.as_ref().map(EnginePool::policy_hash);
+        if row.row.lawbook_hash.as_deref() != given {
+            let named = |hash: Option<&str>| hash.unwrap_or(UNKNOWN_LAWBOOK).to_owned();
+            let (wanted, given) = (named(row.row.lawbook_hash.as_deref()), named(given));
+            return Err(NotMadeAgain::Policy { number, wanted, given });
+        }
+        let request = Request {
+            request_id: row.row.request_id.clone(),
+            deployment_env: evidence.deployment_env.as_str(),
+            pr_number: row.row.pr_number,
+            run_id: row.row.workflow_run_id,
+        };
+        Ok(answer(self.engines.as_ref(), &evidence, request))
+    }
+}
+
+/// The same for a single row.
 ///
 /// # Errors
-/// The row is no answer about a re-run, or the policy is another one.
+/// As [`Remaker::remake`].
 pub fn remake(row: &AuditRow, policy: Option<&Policy>) -> Result<Answer, NotMadeAgain> {
-    let number = row.number;
-    let unusable = |why: String| NotMadeAgain::Evidence { number, why };
-    let evidence: Evidence = serde_json::from_str(row.row.evidence.as_str())
-        .map_err(|error| unusable(error.to_string()))?;
-    let engines = policy.map(ready);
-    let given = engines.as_ref().map(EnginePool::policy_hash);
-    if row.row.lawbook_hash.as_deref() != given {
-        let named = |hash: Option<&str>| hash.unwrap_or(UNKNOWN_LAWBOOK).to_owned();
-        let (wanted, given) = (named(row.row.lawbook_hash.as_deref()), named(given));
-        return Err(NotMadeAgain::Policy { number, wanted, given });
-    }
-    let request = Request {
-        request_id: row.row.request_id.clone(),
-        deployment_env: evidence.deployment_env.as_str(),
-        pr_number: row.row.pr_number,
-        run_id: row.row.workflow_run_id,
-    };
-    Ok(answer(engines.as_ref(), &evidence, request))
+    Remaker::new(policy).remake(row)
 }
 
 impl Evidence {

@@ -62,22 +62,22 @@ impl Finding {
     }
 }
 
-/// Reads the whole chain, and holds it against a checkpoint that was kept elsewhere. `progress` is
-/// told how many rows were read.
+/// Reads the whole chain, and holds it against a checkpoint that was kept elsewhere. `see` is shown
+/// every row that holds, in their order.
 ///
 /// # Errors
 /// The store can't be read.
 pub async fn verify(
     store: &dyn Store,
     checkpoint: Option<&Checkpoint>,
-    progress: impl FnMut(u64),
+    mut see: impl FnMut(&AuditRow),
 ) -> Result<Verified, StoreError> {
     let mut chain = Chain { last: AuditHead { number: 0, hash: ORIGIN }, seen: None };
     let expected = checkpoint.map(|checkpoint| checkpoint.head);
     let mut finding = if is_begun_before(store, FIRST).await? {
         Some(Finding::Inserted { before: FIRST })
     } else {
-        followed(store, &mut chain, expected, progress).await?
+        followed(store, &mut chain, expected, &mut see).await?
     };
     let rows = chain.last.number;
     if finding.is_none()
@@ -102,17 +102,22 @@ async fn followed(
     store: &dyn Store,
     chain: &mut Chain,
     expected: Option<AuditHead>,
-    mut progress: impl FnMut(u64),
+    see: &mut impl FnMut(&AuditRow),
 ) -> Result<Option<Finding>, StoreError> {
     loop {
         let rows = match page(store, chain.last.number, PAGE).await {
             Err(StoreError::Damaged(_)) => {
-                return singly(store, chain, expected).await;
+                return singly(store, chain, expected, see).await;
             }
             rows => rows?,
         };
-        let finding = rows.iter().find_map(|row| chain.follow(row, expected));
-        progress(chain.last.number);
+        let finding = rows.iter().find_map(|row| {
+            let finding = chain.follow(row, expected);
+            if finding.is_none() {
+                see(row);
+            }
+            finding
+        });
         if finding.is_some() || rows.len() < PAGE as usize {
             return Ok(finding);
         }
@@ -124,6 +129,7 @@ async fn singly(
     store: &dyn Store,
     chain: &mut Chain,
     expected: Option<AuditHead>,
+    see: &mut impl FnMut(&AuditRow),
 ) -> Result<Option<Finding>, StoreError> {
     loop {
         match page(store, chain.last.number, 1).await {
@@ -137,6 +143,7 @@ async fn singly(
                     if let Some(finding) = chain.follow(row, expected) {
                         return Ok(Some(finding));
                     }
+                    see(row);
                 }
             },
         }

@@ -74,9 +74,13 @@ pub struct AuditVerifyArguments {
     /// A checkpoint that was kept elsewhere; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<String>,
-    /// The key that must have signed the checkpoint, from `audit checkpoint --public-key`
+    /// The key that must have signed the checkpoint, from `audit checkpoint --public-key` [default:
+    /// this machine's own]
     #[arg(long, value_name = "KEY", requires = "checkpoint", value_parser = key)]
     pub key: Option<Verifier>,
+    /// Make every answer about a re-run again, too, and compare
+    #[arg(long)]
+    pub replay: bool,
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
@@ -148,10 +152,12 @@ Examples:
 
 const VERIFY_EXAMPLES: &str = "\
 Exits 0 if nothing was found, else 65. Without a checkpoint that was kept elsewhere nobody can tell
-whether the end was cut off, or the whole chain written anew.
+whether the end was cut off, or the whole chain written anew. The policies that rows name must be in
+the store as they were.
 
 Examples:
   backstop audit verify
+  backstop audit verify --replay
   backstop audit verify --checkpoint ~/elsewhere/checkpoint";
 
 const EXPORT_EXAMPLES: &str = "\

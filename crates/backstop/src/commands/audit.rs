@@ -6,16 +6,17 @@ use backstop_core::rerun::codes_on_record;
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
 use backstop_server::rerun::remake;
-use backstop_store::audit::{AuditFilter, AuditRow, Checkpoint, Verified, verify};
+use backstop_store::audit::{AuditFilter, AuditRow};
 
 mod export;
+mod replaying;
 mod signing;
+mod verifying;
 
 use super::show::local_time;
-use crate::args::{AuditCommand, AuditLsArguments, AuditShowArguments, AuditVerifyArguments};
+use crate::args::{AuditCommand, AuditLsArguments, AuditShowArguments};
 use crate::error::Error;
 use crate::exit_code;
-use crate::input;
 use crate::report::{age, columns, hanging};
 use crate::sanitise::harmless;
 use crate::store::Opened;
@@ -25,7 +26,7 @@ pub fn run(command: &AuditCommand, terminal: &mut Terminal) -> Result<u8, Error>
     match command {
         AuditCommand::Ls(arguments) => ls(arguments, terminal),
         AuditCommand::Show(arguments) => show(arguments, terminal),
-        AuditCommand::Verify(arguments) => check(arguments, terminal),
+        AuditCommand::Verify(arguments) => verifying::run(arguments, terminal),
         AuditCommand::Export(arguments) => export::run(arguments, terminal),
         AuditCommand::Checkpoint(arguments) => signing::run(arguments, terminal),
     }
@@ -148,79 +149,8 @@ fn made_again(opened: &Opened, row: &AuditRow) -> Result<String, Error> {
         None => None,
     };
     let policy = policy.map(|stored| loading::policy(&stored)).transpose()?;
-    Ok(match remake(row, policy.as_ref()) {
-        Ok(answer)
-            if answer.decision == said.decision
-                && answer.reason_code == said.reason_code.as_deref() =>
-        {
-            "the same comes out".to_owned()
-        }
-        Ok(answer) => format!(
-            "{} {} comes out, which is not the same",
-            answer.decision,
-            answer.reason_code.unwrap_or_default()
-        ),
-        Err(why) => why.to_string(),
-    })
-}
-
-fn check(arguments: &AuditVerifyArguments, terminal: &mut Terminal) -> Result<u8, Error> {
-    let opened = Opened::existing(&arguments.store)?;
-    let checkpoint = arguments.checkpoint.as_deref().map(read_checkpoint).transpose()?;
-    if let (Some(checkpoint), Some(key)) = (&checkpoint, &arguments.key) {
-        key.check(checkpoint).map_err(|error| {
-            let place = arguments.checkpoint.clone().unwrap_or_default();
-            Error::BadData { place, message: error.to_string() }
-        })?;
-    }
-    let verified = opened.wait(verify(&*opened.store, checkpoint.as_ref(), |_| {}))?;
-    if arguments.json {
-        let mut object = serde_json::json!(verified);
-        object["found"] = verified.finding.as_ref().map(|finding| finding.in_words()).into();
-        object["cannot_tell"] = cannot_tell(&verified).into();
-        writeln!(terminal.out, "{object:#}")?;
-    } else {
-        write!(terminal.out, "{}", in_words(&verified))?;
-    }
-    Ok(if verified.finding.is_some() { exit_code::BAD_DATA } else { exit_code::OK })
-}
-
-fn in_words(verified: &Verified) -> String {
-    let mut text = match &verified.finding {
-        Some(finding) => hanging("broken: ", &finding.in_words()),
-        None => hanging("", &format!("{} rows, each following the one before", verified.rows)),
-    };
-    if let Some(words) = cannot_tell(verified) {
-        text.push_str(&hanging("can't tell: ", &words));
-    }
-    text
-}
-
-/// What nobody can prove from the chain alone.
-fn cannot_tell(verified: &Verified) -> Option<String> {
-    match (verified.finding.is_some(), verified.vouched, verified.rows) {
-        (true, ..) => None,
-        (false, 0, _) => Some(
-            "without a checkpoint that was kept elsewhere: whether the end was cut off, or \
-             everything written anew by somebody who can write the database"
-                .to_owned(),
-        ),
-        (false, vouched, rows) if vouched < rows => Some(format!(
-            "whether something is missing after row {rows}, or rows {} to {rows} were written \
-             anew: the checkpoint is from before",
-            vouched + 1
-        )),
-        (false, _, rows) => Some(format!("whether something is missing after row {rows}")),
-    }
-}
-
-fn read_checkpoint(path: &str) -> Result<Checkpoint, Error> {
-    let bytes = input::read(path)?;
-    let text = String::from_utf8_lossy(&bytes);
-    text.parse().map_err(|error: backstop_store::audit::CheckpointError| Error::BadData {
-        place: path.to_owned(),
-        message: error.to_string(),
-    })
+    let again = remake(row, policy.as_ref());
+    Ok(replaying::difference(row, &again).unwrap_or_else(|| "the same comes out".to_owned()))
 }
 
 /// What a decision is about: `octo-org/hello#9`, or a run's name.

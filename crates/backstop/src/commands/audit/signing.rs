@@ -45,12 +45,26 @@ fn signer(path: &Path) -> Result<Signer, Error> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let text = std::fs::read_to_string(path)
                 .map_err(|source| Error::NoInput { path: path.display().to_string(), source })?;
-            let secret = Hash::from_hex(text.trim()).ok_or_else(|| Error::BadData {
-                place: path.display().to_string(),
-                message: "this is no key: 64 hexadecimal digits are expected".to_owned(),
-            })?;
-            Ok(Signer::new(&secret.0))
+            read(path, &text)
         }
         Err(error) => Err(cannot(error)),
     }
+}
+
+/// The key of this machine, if it has one that whoever asks may read.
+pub fn present(path: &Path) -> Result<Option<Signer>, Error> {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    match std::fs::read_to_string(path) {
+        Ok(text) => read(path, &text).map(Some),
+        Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => Ok(None),
+        Err(source) => Err(Error::NoInput { path: path.display().to_string(), source }),
+    }
+}
+
+fn read(path: &Path, text: &str) -> Result<Signer, Error> {
+    let secret = Hash::from_hex(text.trim()).ok_or_else(|| Error::BadData {
+        place: path.display().to_string(),
+        message: "this is no key: 64 hexadecimal digits are expected".to_owned(),
+    })?;
+    Ok(Signer::new(&secret.0))
 }

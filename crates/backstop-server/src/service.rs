@@ -62,6 +62,8 @@ pub struct Service {
     /// What decisions about re-runs are made by.
     pub lawbooks: Lawbooks,
     pub github: Github,
+    /// GitHub wants what is written there to come one after the other.
+    pub(crate) comments: tokio::sync::Mutex<()>,
 }
 
 impl Service {
@@ -91,6 +93,7 @@ impl Service {
             engines: Engines::default(),
             lawbooks: Lawbooks::default(),
             github: options.github.clone(),
+            comments: tokio::sync::Mutex::default(),
             halts: Followed::default(),
             readiness: Readiness::default(),
             limits,

@@ -23,6 +23,7 @@ use serde_json::{Value as Json, json};
 use stand_in::github::{HEAD, StandIn};
 use stand_in::{SECRET, TestService, delivery, sign};
 use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
 
 const ACTS: &str = "preset = \"rerun\"\n[github]\nact = true\ncomment = true\n\
     [[github.class]]\npattern = \"licen[cs]e server\"\nclass = \"infra transient\"\n";
@@ -368,6 +369,51 @@ async fn what_could_not_be_finished_can_be_sent_again() {
     drop(folder);
 }
 
+/// Two services on one store, which both hear of runs that fail at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn deliveries_at_once_leave_one_comment() {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    test.put_in_force("global", ACTS, Syntax::Toml).await;
+    let other = test.beside_it(&github);
+    let numbers: Vec<u64> = (40..52).collect();
+    for number in &numbers {
+        github.add_run(*number, 1, &[("test", "failure", "ECONNRESET")]);
+    }
+    let deliveries = numbers.iter().map(|number| {
+        let service = if number % 2 == 0 { test.router.clone() } else { other.clone() };
+        let body = failed_run(*number, 1);
+        let request = delivery("workflow_run", &format!("d-{number}"), &body, &sign(SECRET, &body));
+        tokio::spawn(service.oneshot(request))
+    });
+    for reply in deliveries.collect::<Vec<_>>() {
+        assert_eq!(reply.await.unwrap().unwrap().status(), StatusCode::OK);
+    }
+    let world = github.world();
+    assert_eq!(world.comments.len(), 1, "{:?}", world.comments);
+}
+
+#[tokio::test]
+async fn jobs_of_the_same_name_in_other_workflows_are_other_jobs() {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    test.put_in_force("global", ACTS, Syntax::Toml).await;
+    for (number, workflow) in [(40, "CI"), (41, "Docs"), (42, "Nightly")] {
+        github.add_run(number, 1, &[("test", "failure", "ECONNRESET")]);
+        let mut world = github.world();
+        for job in world.jobs.get_mut(&number).unwrap() {
+            job["workflow_name"] = workflow.into();
+        }
+    }
+    for number in 40..43 {
+        let id = format!("d-{number}");
+        let reply = test.deliver("workflow_run", &id, &failed_run(number, 1)).await;
+        assert_eq!(reply.json()["decision"]["decision"], "CONTINUE", "{}", reply.text);
+    }
+    let jobs: Vec<_> = signals(&test).await.into_iter().map(|(job, _)| job).collect();
+    assert_eq!(jobs, ["CI / test", "Docs / test", "Nightly / test"]);
+}
+
 #[tokio::test]
 async fn every_page_of_jobs_is_read() {
     let github = StandIn::start().await;
@@ -460,7 +506,7 @@ async fn real_payloads_are_understood() {
     assert_eq!(seen["check_suite__completed.payload.json-failed"], "decided");
     let of = PullRequest::new("Codertocat", "Hello-World", 7);
     let jobs = test.store.signal_list(&of, None, 10).await.unwrap();
-    assert_eq!(jobs[0].job, "linters");
+    assert_eq!(jobs[0].job, "CodeQL / linters");
     assert!(!test.audit().await.is_empty());
 }
 

@@ -39,6 +39,8 @@ pub struct Job {
     #[serde(default)]
     pub name: Option<String>,
     #[serde(default)]
+    pub workflow_name: Option<String>,
+    #[serde(default)]
     pub status: Option<String>,
     #[serde(default)]
     pub conclusion: Option<String>,
@@ -53,6 +55,14 @@ pub struct Job {
 impl Job {
     pub fn name(&self) -> &str {
         self.name.as_deref().filter(|name| !name.is_empty()).unwrap_or("unnamed")
+    }
+
+    /// The same for all runs of one workflow, and another one for a job of the same name elsewhere.
+    pub fn identity(&self) -> String {
+        match self.workflow_name.as_deref().filter(|name| !name.is_empty()) {
+            Some(workflow) => format!("{workflow} / {}", self.name()),
+            None => self.name().to_owned(),
+        }
     }
 
     pub fn has_failed(&self) -> bool {

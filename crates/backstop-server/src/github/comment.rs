@@ -2,16 +2,52 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use backstop_core::rerun::Answer;
+use backstop_store::{Delivery, StoreError};
 
+use super::acting::ActingError;
 use super::client::{Client, ClientError};
 use super::failures::{Failed, asked};
 use super::signature::WebhookSecret;
 use crate::rerun::Repository;
+use crate::service::Service;
 
-/// Writes the comment, or changes the one that was written before.
+/// Writes the comment, or changes the one that was written before. Of several who do so at once, here or
+/// beside another service, each finds what the one before has written.
 pub(super) async fn tell(
+    service: &Service,
+    client: &Arc<Client>,
+    repository: &Repository,
+    number: u64,
+    text: &str,
+) -> Result<(), ActingError> {
+    let _turn = service.comments.lock().await;
+    let key = format!("comment:{repository}#{number}").to_lowercase();
+    let has_turn = take_turn(service, &key).await?;
+    let written = write(client, repository, number, service.github.secret.as_ref(), text).await;
+    if has_turn {
+        service.store.delivery_forget(&key).await?;
+    }
+    Ok(written?)
+}
+
+/// Waits until no other service writes. False if one never ends: a comment too many is better than none.
+async fn take_turn(service: &Service, key: &str) -> Result<bool, StoreError> {
+    let begun = Instant::now();
+    while begun.elapsed() < LONGEST_TURN {
+        let taken = service.store.delivery_take(key, &service.name, service.now()).await?;
+        if taken == Delivery::Taken {
+            return Ok(true);
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    tracing::warn!(key, "another service does not end to write a comment");
+    Ok(false)
+}
+
+async fn write(
     client: &Arc<Client>,
     repository: &Repository,
     number: u64,
@@ -92,5 +128,8 @@ fn plain(text: &str) -> String {
     plain
 }
 
+/// Longer than any exchange with GitHub takes, and than one is left to a service that has died.
+const LONGEST_TURN: Duration = Duration::from_secs(60);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const MOST_JOBS: usize = 50;
 const LONGEST: usize = 1_000;

@@ -16,6 +16,7 @@ use crate::service::Service;
 /// A job that failed.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
+    /// With its workflow, where that is known.
     pub(super) job: String,
     pub(super) run: u64,
     pub(super) attempt: u64,
@@ -35,7 +36,7 @@ impl Failed {
         };
         let look = if log_tail.is_empty() { conclusion } else { log_tail };
         Self {
-            job: job.name().to_owned(),
+            job: job.identity(),
             run: job.run_id,
             attempt: job.run_attempt,
             class,

@@ -172,8 +172,7 @@ async fn work(service: &Arc<Service>, told: &Told, id: &str) -> Result<Value, Ac
             Err(error) => format!("Nothing was run again: {error}"),
         };
         let text = comment::words(&answer, &failed, &sentence);
-        let secret = github.secret.as_ref();
-        let written = comment::tell(client, &told.repository, pr_number, secret, &text).await;
+        let written = comment::tell(service, client, &told.repository, pr_number, &text).await;
         // The decision stands and is on record, whether or not people can read it here.
         if let Err(error) = written {
             tracing::warn!(%error, "a decision could not be told on its pull request");

@@ -74,15 +74,17 @@ impl TestService {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home).await.unwrap());
         let options = ServeOptions { github, ..ServeOptions::default() };
         let service = Service::start(wrap(Arc::clone(&store)), home, &options);
-        let router = Router::new()
-            .route(
-                "/api/github/prs/{prNumber}/checks/stop-decision",
-                axum::routing::get(rerun::stop_decision),
-            )
-            .route("/webhooks/github", axum::routing::post(receive))
-            .route("/v1/github/rerun", axum::routing::post(rerun_route))
-            .with_state(Arc::clone(&service));
+        let router = routes(&service);
         Self { service, store, router, folder }
+    }
+
+    /// Another service on the same store.
+    pub fn beside_it(&self, github: &github::StandIn) -> Router {
+        let secret = WebhookSecret::new(SECRET);
+        let github = Github { secret, client: Some(github.client()) };
+        let options = ServeOptions { github, ..ServeOptions::default() };
+        let home = Home::new(self.folder.path());
+        routes(&Service::start(Arc::clone(&self.store), home, &options))
     }
 
     pub async fn send(&self, request: Request<Body>) -> Reply {
@@ -143,6 +145,17 @@ impl TestService {
         let filter = AuditFilter { limit: 1_000, ..AuditFilter::default() };
         self.store.audit_list(&filter).await.unwrap()
     }
+}
+
+fn routes(service: &Arc<Service>) -> Router {
+    Router::new()
+        .route(
+            "/api/github/prs/{prNumber}/checks/stop-decision",
+            axum::routing::get(rerun::stop_decision),
+        )
+        .route("/webhooks/github", axum::routing::post(receive))
+        .route("/v1/github/rerun", axum::routing::post(rerun_route))
+        .with_state(Arc::clone(service))
 }
 
 pub const SECRET: &str = "It's a Secret to Everybody";

@@ -62,8 +62,8 @@ pub enum UnsupervisedError {
     HaltedForAll(String),
     #[error("run {run} asks nothing, or was answered already")]
     NoQuestion { run: RunId },
-    #[error("the key `{key}` was used for another report to run {run}")]
-    KeyUsed { run: RunId, key: String },
+    #[error("the key was used for another report to run {run}")]
+    KeyUsed { run: RunId },
 }
 
 /// What became of a call.

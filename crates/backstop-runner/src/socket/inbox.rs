@@ -42,8 +42,8 @@ pub enum InboxError {
     NoAnswer(Duration),
     #[error("{0}")]
     Refused(String),
-    #[error("the key `{key}` was used for another report to run {run}")]
-    KeyUsed { run: RunId, key: String },
+    #[error("the key was used for another report to run {run}")]
+    KeyUsed { run: RunId },
 }
 
 /// Leaves an order for a run's supervisor and waits for its answer.
@@ -93,7 +93,7 @@ pub async fn events(
     if let Some(key) = key
         && !posted.iter().all(|message| is_of_report(&message.body, &key.digest))
     {
-        return Err(InboxError::KeyUsed { run, key: key.key.clone() });
+        return Err(InboxError::KeyUsed { run });
     }
     let since = Instant::now();
     let mut last = Err(InboxError::NoAnswer(patience));

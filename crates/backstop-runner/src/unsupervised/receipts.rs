@@ -39,7 +39,7 @@ pub(super) async fn answer(
     let text = store.receipt_fetch(run, &key).await?.ok_or_else(unreadable)?;
     let kept: Kept = serde_json::from_str(&text).map_err(|_| unreadable())?;
     if kept.digest != digest {
-        return Err(UnsupervisedError::KeyUsed { run, key });
+        return Err(UnsupervisedError::KeyUsed { run });
     }
     let answer = Answer::read(&kept.answer.to_string()).ok_or_else(unreadable)?;
     if let Some(exit_code) = kept.halted

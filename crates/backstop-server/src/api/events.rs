@@ -89,7 +89,8 @@ pub(crate) async fn report(
     };
     let is_keyed = key.is_some();
     let digest = || sha256_hex(&String::from_utf8_lossy(&bytes));
-    let key = key.map(|key| ReportKey { key, digest: digest() });
+    // Kept is only what tells it from others: whoever makes keys up may take a secret for one.
+    let key = key.map(|key| ReportKey { key: sha256_hex(&key), digest: digest() });
     let taken = match orders {
         // A supervisor has a time of its own to find it, and to decide.
         None => by_inbox(&service, &run, &events, key.as_ref()).await.map(Taken::from),

@@ -186,12 +186,34 @@ fn a_journal_is_read_page_by_page() {
     for query in ["limit=0", "limit=5001", "after=-1", "after=x", "more=1", "limit=1&limit=2"] {
         assert_eq!(server.get(&format!("{path}?{query}")).status, 400, "{query}");
     }
-    for last in ["x", "-1", "+1", "1.5"] {
+    let many = [("last-event-id", "1"), ("last-event-id", "2")];
+    assert_eq!(server.ask("GET", &path, &many, "").status, 400);
+    for last in ["x", "-1", "+1", "1.5", "9007199254740992", "18446744073709551615", ""] {
         let answer = server.ask("GET", &path, &[("last-event-id", last)], "");
         assert_eq!(answer.status, 400, "{last}");
     }
     let page = server.ask("GET", &path, &[("last-event-id", "4")], "").json();
     assert_eq!(page["events"][0]["seq"], 1, "only a stream is taken up where it ended");
+}
+
+#[test]
+fn a_key_that_is_a_secret_is_not_kept() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+    let report = |unit: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        let body = failed(unit).to_string();
+        server.ask("POST", &format!("/v1/runs/{run}/events"), &headers, &body)
+    };
+    let first = report("a");
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_eq!(report("a").body, first.body, "it still counts once");
+    let other = report("b");
+    assert_eq!((other.status, other.code().as_str()), (422, "KEY_USED"));
+    assert!(!other.body.contains(key), "{other:?}");
+    let run = run.parse().unwrap();
+    assert_eq!(server.wait(server.store.receipt_fetch(run, key)).unwrap(), None);
 }
 
 #[test]

@@ -29,7 +29,7 @@ use tower::Service as _;
 
 use crate::guard::Peer;
 use crate::headers::REQUEST_ID;
-use crate::options::ServeOptions;
+use crate::options::{Limits, ServeOptions};
 use crate::problem::Problem;
 use crate::router;
 use crate::service::Service;
@@ -214,7 +214,8 @@ async fn converse(app: Arc<App>, stream: impl AsyncRead + AsyncWrite + Unpin, en
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
-        .max_headers(limits.headers)
+        // What is over the limit but still read is refused in words.
+        .max_headers(limits.headers.max(HEADERS_READ))
         .max_buf_size(limits.header_bytes.max(LEAST_BUFFER))
         .serve_connection(TokioIo::new(stream), answering);
     let mut connection = std::pin::pin!(connection);
@@ -326,7 +327,7 @@ async fn worked_on(
     ends: Ends,
     started: Instant,
 ) -> Response<Body> {
-    let checked = check_head(&request, app.service.limits.header_bytes);
+    let checked = check_head(&request, app.service.limits);
     match checked.and_then(|()| app.service.gate.check(&request, ends.local)) {
         Ok(()) => match app.router.clone().call(Unread::of(request)).await {
             Ok(response) => response,
@@ -341,18 +342,22 @@ async fn worked_on(
 }
 
 /// The HTTP library bounds what it reads at once, which may be a little more.
-fn check_head(request: &Request<Incoming>, most: usize) -> Result<(), Problem> {
+fn check_head(request: &Request<Incoming>, limits: Limits) -> Result<(), Problem> {
+    let too_large =
+        |why| Err(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "TOO_LARGE", why));
+    // Its id every request has here, whether it came with one or not.
+    let given = request.headers().iter().filter(|(name, _)| *name != REQUEST_ID).count();
+    if given > limits.headers {
+        return too_large(format!("the request has more than {} header lines", limits.headers));
+    }
     let headers = request.headers().iter();
     let lines = headers.map(|(name, value)| name.as_str().len() + value.len() + HEADER_LINE);
     let target = request.uri().path_and_query().map_or(1, |target| target.as_str().len());
-    if target + lines.sum::<usize>() <= most {
-        return Ok(());
+    if target + lines.sum::<usize>() > limits.header_bytes {
+        let most = limits.header_bytes;
+        return too_large(format!("the head of the request is larger than {most} bytes"));
     }
-    Err(Problem::new(
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        "TOO_LARGE",
-        format!("the head of the request is larger than {most} bytes"),
-    ))
+    Ok(())
 }
 
 /// The one that the client gave, where it can be told again without harm; else a new one.
@@ -382,6 +387,8 @@ fn new_request_id() -> HeaderValue {
 const HEADER_LINE: usize = 4;
 /// As long as one in a query may be.
 const LONGEST_REQUEST_ID: usize = 256;
+/// What the HTTP library can read without asking for memory.
+const HEADERS_READ: usize = 100;
 const AFTER_A_FAULT: Duration = Duration::from_millis(100);
 /// How long a connection that is open when the service ends has time to ask its first question.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);

@@ -118,6 +118,9 @@ fn a_head_that_is_too_large_is_refused() {
     }
     let many: Vec<_> = (0..200).map(|_| ("x-many", "1")).collect();
     assert_eq!(server.ask("GET", "/healthz", &many, "").status, 431);
+    let answer = server.ask("GET", "/healthz", &many[..70], "");
+    assert_eq!((answer.status, answer.code().as_str()), (431, "TOO_LARGE"), "in words");
+    assert_eq!(server.ask("GET", "/healthz", &many[..60], "").status, 200);
 }
 
 #[test]

@@ -26,7 +26,7 @@ use calls::Calls;
 use denied::Denied;
 use failing::Failing;
 use meter::Meter;
-use result::{Trace, failure, is_result};
+use result::{Trace, failure, is_refuted, is_result, is_success};
 use speaking::Speaking;
 use streaming::Streaming;
 use wire::{Line, Message, StreamEvent};
@@ -326,10 +326,14 @@ impl Claude {
         let session = std::mem::take(&mut self.launch.session);
         self.meter.result(line, &session, listener);
         self.launch.session = session;
-        // Samples of the oldest versions leave the subtype out.
-        let subtype_is_fine = matches!(&*line.subtype, "success" | "");
         let denied = std::mem::take(&mut self.calls.denied);
-        let outcome = if subtype_is_fine && !line.is_error.0 {
+        let latest = self.launch.latest.take();
+        let outcome = if is_success(line) && latest == Some(Outcome::Failed) {
+            // Its last words were an error of its own, so what it gives as the result is none.
+            self.failing.give_up(listener);
+            self.speaking.forget();
+            Outcome::Failed
+        } else if is_success(line) && !is_refuted(line, was_idle, moment) {
             self.failing.went_on(listener);
             self.failing.succeed();
             self.speaking.conclude(&line.result, listener);

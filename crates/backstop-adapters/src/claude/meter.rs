@@ -42,6 +42,9 @@ struct Claim {
     /// What the main loop has used, in a way that depends on the version.
     usage: Tokens,
     cost: Option<f64>,
+    /// What it added to the cost, and what its messages used.
+    added: Option<f64>,
+    used: Tokens,
 }
 
 impl Claim {
@@ -64,6 +67,7 @@ impl Claim {
             by_model: named.map(|(name, counts)| ((*name).clone(), (*counts).into())).collect(),
             usage: line.usage.0.map(Tokens::from).unwrap_or_default(),
             cost: costs.iter().find_map(|cost| cost.amount()),
+            ..Self::default()
         }
     }
 }
@@ -135,17 +139,7 @@ impl Meter {
         let tokens = match (claim.models, before.as_ref().and_then(|before| before.models)) {
             (Some(now), Some(then)) => now.minus(then),
             (Some(now), None) => now,
-            // Older versions give the last call's input or twice all of it, so only the output is
-            // taken from them; where no message was seen there is nothing better. None of them tells
-            // of sub-agents, whose messages are all that is known.
-            (None, _) => match usage {
-                Some(usage) if usage.output > 0 && main.taken_in() > 0 => {
-                    Tokens { output: usage.output, ..main }
-                }
-                Some(usage) if main.taken_in() == 0 => usage,
-                Some(_) | None => main,
-            }
-            .plus(all.minus(main)),
+            (None, _) => without_totals(usage, main, all),
         };
         // After a crash the result may be all zeros, and the messages are all that is known.
         let blank = claim.models.is_none() && usage.is_none() && claim.cost.unwrap_or(0.0) == 0.0;
@@ -157,7 +151,9 @@ impl Meter {
             Some(_) => tell(tokens, cost, None, listener),
             None => self.unpriced(&claim, before.as_ref(), tokens, listener),
         }
-        self.last = Some((session.to_owned(), claim));
+        // A result's own tokens are no measure of what its cost is for: see `without_totals`.
+        let used = if all.is_nothing() { Tokens::default() } else { tokens };
+        self.last = Some((session.to_owned(), Claim { added: cost, used, ..claim }));
         self.fresh = false;
         if let Some(models) = &line.model_usage.0 {
             self.window.learn(models, listener);
@@ -205,7 +201,8 @@ impl Meter {
     /// The last claim, if this one contains it: same session, nothing falls, and what was added has
     /// room for what was used since. A process that resumes the session begins at nothing, so its
     /// total has room for its own messages only. Where every turn begins like a launch, only totals
-    /// of models can show that it is none.
+    /// of models can show that it is none, or, in older versions, a cost that what was used since
+    /// does not come to by itself.
     fn goes_on(&self, claim: &Claim, session: &str) -> Option<&Claim> {
         let (of, last) = self.last.as_ref()?;
         if of != session || claim.cost < last.cost {
@@ -223,10 +220,41 @@ impl Meter {
                 };
                 (now.covers(then) && enough).then_some(last)
             }
+            (None, None) => (!self.fresh || self.adds_to(claim, last)).then_some(last),
             (None, Some(_)) => None,
-            (_, None) => (!self.fresh).then_some(last),
+            (Some(_), None) => (!self.fresh).then_some(last),
         }
     }
+
+    /// Whether the cost goes on from the last one rather than from nothing: by what the last result's
+    /// messages added for their tokens, those since then come nearer to what lies between the two.
+    fn adds_to(&self, claim: &Claim, last: &Claim) -> bool {
+        let (Some(now), Some(then), Some(added)) = (claim.cost, last.cost, last.added) else {
+            return false;
+        };
+        let before = last.used.relative_price();
+        if before == 0.0 || self.all.is_nothing() {
+            return false;
+        }
+        let usage = Some(claim.usage).filter(|usage| !usage.is_nothing());
+        let used = without_totals(usage, self.main, self.all).relative_price();
+        let expected = added * used / before;
+        (now - then - expected).abs() < (now - expected).abs()
+    }
+}
+
+/// What was used, by a result without totals of models. Older versions give the last call's input or
+/// twice all of it, so only the output is taken from them; where no message was seen there is nothing
+/// better. None of them tells of sub-agents, whose messages are all that is known.
+fn without_totals(usage: Option<Tokens>, main: Tokens, all: Tokens) -> Tokens {
+    let of_main = match usage {
+        Some(usage) if usage.output > 0 && main.taken_in() > 0 => {
+            Tokens { output: usage.output, ..main }
+        }
+        Some(usage) if main.taken_in() == 0 => usage,
+        Some(_) | None => main,
+    };
+    of_main.plus(all.minus(main))
 }
 
 fn tell(tokens: Tokens, cost: Option<f64>, model: Option<&str>, listener: &mut dyn Listener) {

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use super::own::of_errors;
+use super::own::{message, of_errors};
 use super::wire::{Line, Number};
 use crate::fault::{from_status, recognise};
 use crate::{Fault, FaultKind, Moment};
@@ -64,6 +64,19 @@ pub(super) fn is_result(line: &Line<'_>) -> bool {
     !line.subtype.is_empty() || line.duration_ms.is_known() || line.total_cost_usd.is_known()
 }
 
+/// Whether a result calls itself a success. Samples of the oldest versions leave the subtype out.
+pub(super) fn is_success(line: &Line<'_>) -> bool {
+    matches!(&*line.subtype, "success" | "") && !line.is_error.0
+}
+
+/// Whether a result that calls itself a success says at the same time that it is none: by the status
+/// that ended it, by the reason, or by an error as the answer where the service has given none.
+pub(super) fn is_refuted(line: &Line<'_>, was_idle: bool, moment: &Moment) -> bool {
+    line.api_status.status().is_some_and(|status| status >= 400)
+        || FAILING.contains(&&*line.terminal_reason)
+        || (was_idle && message(&line.result, moment).is_some())
+}
+
 /// Why a result is none.
 pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     let errors: Vec<&str> = line.errors.0.iter().map(|error| &**error).collect();
@@ -72,13 +85,18 @@ pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
     // With these, the result is at best what the agent said before it failed.
     let cut_short = line.subtype.starts_with("error_");
     let result = Some(&*line.result).filter(|_| !cut_short).filter(is_text);
+    // What calls itself a success may hold the agent's own words, whatever they are about.
+    let result = result.filter(|text| !is_success(line) || message(text, moment).is_some());
     // Amp says it in a field of its own.
     let own = [&*line.error.message, &*line.error.category].into_iter().find(is_text);
-    let message = result
+    let status = line.api_status.status();
+    let by_number = status.map(|status| format!("the API answered with status {status}"));
+    let told = result
         .or(Some(&*errors).filter(is_text))
         .or(own)
         // A result may call itself a success and give the reason why it is none.
         .or(Some(&*line.terminal_reason).filter(is_text).filter(|_| !cut_short))
+        .or(by_number.as_deref().filter(|_| is_success(line)))
         .or(Some(&*line.subtype).filter(is_text))
         .unwrap_or("the launch failed");
     let by_cap = match (&*line.subtype, &*line.terminal_reason) {
@@ -88,9 +106,9 @@ pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
         _ => None,
     };
     if let Some(kind) = by_cap {
-        return Fault::new(kind, message);
+        return Fault::new(kind, told);
     }
-    let by_status = line.api_status.status().and_then(|it| from_status(it, message, moment));
+    let by_status = status.and_then(|it| from_status(it, told, moment));
     by_status
         .or_else(|| match result.or(own) {
             Some(said) => recognise(said, moment),
@@ -103,6 +121,25 @@ pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
                 "rapid_refill_breaker" => FaultKind::ContextFull,
                 _ => FaultKind::Other,
             };
-            Fault::new(kind, crate::excerpt(message))
+            Fault::new(kind, crate::excerpt(told))
         })
 }
+
+/// Reasons for which nothing is done that ends so. The others are that it is, that somebody wanted it
+/// to end, or that it goes on elsewhere.
+const FAILING: [&str; 14] = [
+    "max_turns",
+    "aborted_streaming",
+    "aborted_tools",
+    "blocking_limit",
+    "rapid_refill_breaker",
+    "prompt_too_long",
+    "image_error",
+    "model_error",
+    "api_error",
+    "malformed_tool_use_exhausted",
+    "budget_exhausted",
+    "structured_output_retry_exhausted",
+    "tool_deferred_unavailable",
+    "turn_setup_failed",
+];

@@ -22,6 +22,14 @@ impl Tokens {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
+    /// What these cost beside so many tokens of input. Prices differ from model to model, these ratios
+    /// hardly do.
+    pub fn relative_price(self) -> f64 {
+        let [input, output, cache_read, cache_write] =
+            [self.input, self.output, self.cache_read, self.cache_write].map(|count| count as f64);
+        input + 5.0 * output + 0.1 * cache_read + 1.25 * cache_write
+    }
+
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u64::saturating_add)
     }

@@ -137,6 +137,28 @@ fn totals_of_a_resumed_session_are_added(#[case] second: &str) {
     assert_eq!(told.launches, 2);
 }
 
+/// As the versions print them that give no totals of models, where every turn begins like a launch.
+#[test]
+fn running_costs_of_older_versions_are_not_added_twice() {
+    let done = |cost: f64| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s1","total_cost_usd":{cost},"usage":{{"input_tokens":10,"output_tokens":20,"cache_read_input_tokens":1000}}}}"#
+        )
+    };
+    let turns = |costs: [f64; 3]| {
+        let turn = |(at, cost): (usize, &f64)| {
+            [INIT.to_owned(), assistant(&format!("m{at}"), ""), done(*cost)].join("\n")
+        };
+        lines(&[&costs.iter().enumerate().map(turn).collect::<Vec<_>>().join("\n")])
+    };
+    let told = turns([0.125, 0.25, 0.5]);
+    assert_eq!((told.cost(), told.tokens()), (Some(0.5), [30, 60, 3000, 300]));
+    // A process that begins at nothing has its own, be it somewhat dearer than the one before.
+    for costs in [[0.5, 0.25, 0.125], [0.25, 0.25, 0.25], [0.25, 0.3125, 0.375]] {
+        assert_eq!(turns(costs).cost(), Some(costs.iter().sum()), "{costs:?}");
+    }
+}
+
 #[test]
 fn a_turn_of_the_same_process_is_no_launch() {
     let woken =

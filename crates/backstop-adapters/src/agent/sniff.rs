@@ -128,13 +128,15 @@ pub(super) fn of_value(value: &Value) -> Option<Agent> {
         "complete" if has("total_tokens") => Some(Agent::Goose),
         "notification" if has("extension_id") => Some(Agent::Goose),
         "tool_call" if has_all(&["call_id", "tool_call"]) => Some(Agent::Cursor),
-        // Cursor speaks as Claude does, but does not list its tools and counts nothing.
+        // Cursor speaks as Claude does, but does not list its tools, and counts tokens, where it counts
+        // any, by names of its own.
         "system" if has("subtype") => {
             let is_cursor = has("apiKeySource") && !has("tools");
             Some(if is_cursor { Agent::Cursor } else { Agent::Claude })
         }
         "result" if has("subtype") => {
-            let is_cursor = has("request_id") && !has("num_turns") && !has("usage");
+            let counts_like_claude = value.pointer("/usage/input_tokens").is_some();
+            let is_cursor = has("request_id") && !has("num_turns") && !counts_like_claude;
             Some(if is_cursor { Agent::Cursor } else { Agent::Claude })
         }
         "assistant" | "user" if value.pointer("/message/content").is_some() => Some(Agent::Claude),
@@ -264,6 +266,14 @@ mod tests {
     #[case(
         r#"{"is_error":false,"subtype":"success","type":"result","request_id":"r"}"#,
         Some(Agent::Cursor)
+    )]
+    #[case(
+        r#"{"subtype":"success","type":"result","request_id":"r","usage":{"inputTokens":8445}}"#,
+        Some(Agent::Cursor)
+    )]
+    #[case(
+        r#"{"subtype":"success","type":"result","request_id":"r","usage":{"input_tokens":8445}}"#,
+        Some(Agent::Claude)
     )]
     #[case(
         r#"{"is_error":false,"subtype":"success","type":"result","num_turns":3}"#,

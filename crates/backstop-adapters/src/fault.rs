@@ -13,7 +13,7 @@ use backstop_core::event::{ErrorCategory, ErrorSeen, EventKind, Worker, WorkerSt
 use backstop_core::time::Timestamp;
 
 use crate::Moment;
-use unwrapped::Unwrapped;
+use unwrapped::{Reset, Unwrapped};
 
 /// Something failed: the agent itself, or the service behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,12 @@ impl Unwrapped<'_> {
     fn into_fault(self, kind: FaultKind, moment: &Moment) -> Fault {
         // The end of a context, say, is not a matter of time, whatever figures its message holds.
         let waits = kind.category() == ErrorCategory::Transient || kind == FaultKind::SpendCap;
-        let retry_at = if waits { reset_time(&self.whole, moment) } else { None };
+        let told = match self.reset {
+            Some(Reset::At(seconds)) => unix_time(seconds),
+            Some(Reset::In(seconds)) => reset::seconds_from_now(seconds, moment),
+            None => None,
+        };
+        let retry_at = waits.then(|| told.or_else(|| reset_time(&self.whole, moment))).flatten();
         Fault { kind, message: self.message.into_owned(), retry_at }
     }
 }

@@ -45,6 +45,11 @@ pub(crate) fn unix_time(number: i64) -> Option<Timestamp> {
     Some(Timestamp::from_jiff(at))
 }
 
+/// So many seconds from now, where it is known when now is.
+pub(super) fn seconds_from_now(seconds: f64, moment: &Moment) -> Option<Timestamp> {
+    moment.after(Duration::try_from_secs_f64(seconds).ok()?.min(LONGEST_WAIT))
+}
+
 /// `2026-08-09 00:00 UTC`, `2026-08-09T00:00:00Z`, `2026-08-09 at 00:00 UTC`.
 fn iso(text: &str, moment: &Moment) -> Option<Timestamp> {
     static FORM: LazyLock<Regex> = LazyLock::new(|| {

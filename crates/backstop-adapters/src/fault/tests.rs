@@ -282,3 +282,15 @@ proptest! {
         }
     }
 }
+
+/// As Codex passes on what the service answered.
+#[rstest]
+#[case::at(r#"{"type":"error","status":429,"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":1790000000,"resets_in_seconds":3600}}"#, Some("2026-09-21T14:13:20Z"))]
+#[case::later(r#"unexpected status 429 Too Many Requests: {"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_in_seconds":3600}}"#, Some("2026-03-09T02:00:00Z"))]
+#[case::nonsense(r#"{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":-1,"resets_in_seconds":-5}}"#, None)]
+fn a_reset_in_a_field_is_read(#[case] text: &str, #[case] expected: Option<&str>) {
+    let fault = recognise(text, &moment_at(NOW)).expect("a limit");
+    assert_eq!(fault.kind, FaultKind::RateLimited);
+    assert_eq!(fault.message.rsplit(": ").next(), Some("The usage limit has been reached"));
+    assert_eq!(fault.retry_at, expected.map(|at| at.parse().unwrap()));
+}

@@ -12,8 +12,18 @@ pub(super) struct Unwrapped<'a> {
     /// Message, type and code, in lower case and with plain punctuation.
     pub clues: String,
     pub status: Option<u16>,
+    pub reset: Option<Reset>,
     /// All of the text, where a time to try again may stand anywhere.
     pub whole: Cow<'a, str>,
+}
+
+/// When a limit is lifted, as a field says it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reset {
+    /// Seconds since 1970.
+    At(i64),
+    /// Seconds from now.
+    In(f64),
 }
 
 impl<'a> Unwrapped<'a> {
@@ -22,7 +32,7 @@ impl<'a> Unwrapped<'a> {
         let whole = crate::excerpt(text);
         let mut message = whole.clone();
         let mut clues = String::new();
-        let mut status = None;
+        let (mut status, mut reset) = (None, None);
         // A message in a message in a message has been seen; more would be play.
         for _ in 0..3 {
             let Some((prefix, body)) = wrapped(&message) else { break };
@@ -31,11 +41,12 @@ impl<'a> Unwrapped<'a> {
                 clues.push('\n');
             }
             status = status.or(body.status);
+            reset = reset.or(body.reset);
             message = Cow::Owned(format!("{prefix}{}", body.message));
         }
         status = status.or_else(|| status_in(&message));
         clues.push_str(&message);
-        Self { clues: plain(&clues), status, message, whole }
+        Self { clues: plain(&clues), status, reset, message, whole }
     }
 }
 
@@ -43,6 +54,7 @@ struct Body {
     message: String,
     words: Vec<String>,
     status: Option<u16>,
+    reset: Option<Reset>,
 }
 
 /// The first JSON object in the text, if it tells of an error, and what stands before it.
@@ -70,7 +82,14 @@ fn wrapped(text: &str) -> Option<(&str, Body)> {
             }
         }
     }
-    Some((&text[..at], Body { message: message.to_owned(), words, status }))
+    let reset = [inner, &outer].into_iter().find_map(reset_in);
+    Some((&text[..at], Body { message: message.to_owned(), words, status, reset }))
+}
+
+/// A point in time is the same whenever it is read, so it goes before a distance.
+fn reset_in(value: &Value) -> Option<Reset> {
+    let at = value.get("resets_at").and_then(Value::as_i64).filter(|at| *at > 0).map(Reset::At);
+    at.or_else(|| value.get("resets_in_seconds").and_then(Value::as_f64).map(Reset::In))
 }
 
 /// An HTTP status in a text that speaks of an error: `API Error: 500 …`, `(status 429)`.

@@ -26,6 +26,8 @@ struct Reading {
     /// How often each test was tried again, without having come to a result.
     reruns: BTreeMap<String, u32>,
     is_summarising: bool,
+    /// The test that is under way, where what it logs stands between its name and its result.
+    running: Option<String>,
     /// The file that could not be collected whose error comes next, and what such errors were.
     uncollected: Option<String>,
     errors: BTreeMap<String, String>,
@@ -68,7 +70,8 @@ impl Reading {
             if self.reruns.len() < MOST_CASES {
                 *self.reruns.entry(name.to_owned()).or_default() += 1;
             }
-        } else if let Some(case) = verbose_case(text) {
+        } else if let Some(case) = verbose_case(text).or_else(|| self.late_case(text)) {
+            self.running = None;
             let case = self.tried(case);
             self.sessions.current().cases.push(case);
         } else if let Some(case) = hidden_case(text).filter(|_| self.hidden.len() < MOST_HIDDEN) {
@@ -101,6 +104,18 @@ impl Reading {
         self.runs.push(begin..line.end, figures.counts.failed, broken);
         self.is_summarising = false;
         self.at = line.end;
+    }
+
+    /// `PASSED  [ 33%]`, below what was logged while the test ran that is named above.
+    fn late_case(&mut self, line: &str) -> Option<Case> {
+        if is_test_name(line) {
+            self.running = Some(line.trim_end().to_owned());
+            return None;
+        }
+        let (word, progress) = line.trim_end().split_once(' ')?;
+        let is_result = progress.trim_start().starts_with('[') && progress.ends_with("%]");
+        let status = status(word).filter(|_| is_result)?;
+        Some(Case::new(&self.running.take()?, status))
     }
 
     /// A test that was tried again and passed had failed before.
@@ -265,6 +280,12 @@ fn verbose_case(line: &str) -> Option<Case> {
     })
 }
 
+/// Whether a line is `path.py::name` and nothing else.
+fn is_test_name(line: &str) -> bool {
+    let name = line.trim_end();
+    name.contains(".py::") && (name.ends_with(']') || !name.contains(' ')) && !line.starts_with(' ')
+}
+
 /// The name in `path::name RERUN [ 10%]`, or with several workers `[gw0] [ 10%] RERUN path::name`.
 /// The plugin that repeats what failed says so before each further attempt.
 fn rerun(line: &str) -> Option<&str> {
@@ -325,6 +346,32 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[test]
+    fn a_result_below_what_was_logged_is_the_tests_above() {
+        let text = "\
+============================= test session starts ==============================
+collected 3 items
+
+test_a.py::test_a\u{20}
+-------------------------------- live log call ---------------------------------
+INFO     root:test_a.py:5 hello
+PASSED                                                                   [ 33%]
+test_a.py::test_b PASSED                                                 [ 66%]
+test_a.py::test_c[x y]\u{20}
+-------------------------------- live log call ---------------------------------
+WARNING  root:test_a.py:9 oops
+FAILED                                                                   [100%]
+
+=========================== short test summary info ============================
+FAILED test_a.py::test_c[x y] - assert 0
+========================= 1 failed, 2 passed in 0.01s =========================
+";
+        let report = read(text).expect("a report").report;
+        let names = |status| report.names(status).collect::<Vec<_>>();
+        assert_eq!(names(Status::Passed), ["test_a.py::test_a", "test_a.py::test_b"]);
+        assert_eq!(names(Status::Failed), ["test_a.py::test_c[x y]"]);
+    }
 
     #[test]
     fn what_passes_when_it_is_tried_again_is_flaky() {

@@ -23,8 +23,13 @@ struct Reading {
     /// The test whose traceback is being read, and the last line of it so far.
     speaker: Option<String>,
     errors: BTreeMap<String, String>,
-    /// How many failures are told.
+    /// How many failures are told, and how many of those are a test's.
     told: u64,
+    told_of_tests: u64,
+    /// The tests of which a part was skipped.
+    skipped_in: Vec<String>,
+    /// Whose traceback it was in which the latest figures stand.
+    quoter: Option<String>,
     /// The name of a test whose description and result stand on the next line.
     described: Option<String>,
     /// How many tests ran, until the verdict comes, and how many lines of others came since.
@@ -45,6 +50,9 @@ impl Reading {
             speaker: None,
             errors: BTreeMap::new(),
             told: 0,
+            told_of_tests: 0,
+            skipped_in: Vec::new(),
+            quoter: None,
             described: None,
             ran: None,
             begun: None,
@@ -58,11 +66,17 @@ impl Reading {
         if let Some(ran) = ran(text) {
             self.ran = Some((ran, 0));
             self.begun.get_or_insert(line.begin);
-            self.speaker = None;
+            self.quoter = self.speaker.take();
             return;
         }
         if let Some((ran, others)) = self.ran {
             if let Some(counts) = verdict(text) {
+                // No run has fewer failures than it tells: a test shows the figures of another one.
+                if self.quoter.is_some() && counts.failed < self.told_of_tests {
+                    self.ran = None;
+                    self.speaker = self.quoter.take();
+                    return;
+                }
                 self.at = line.end;
                 self.ran = None;
                 let begun = self.begun.take().unwrap_or(line.begin);
@@ -81,6 +95,7 @@ impl Reading {
         if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
             self.speaker = Some(name.to_owned());
             self.told += 1;
+            self.told_of_tests += u64::from(is_bare_name(test_of(name)));
             self.errors.entry(name.to_owned()).or_default();
         } else if let Some(name) = text.strip_prefix("UNEXPECTED SUCCESS: ") {
             self.speaker = None;
@@ -91,6 +106,8 @@ impl Reading {
             if !is_rule && !text.trim().is_empty() {
                 self.errors.insert(name.clone(), shortened(text.trim(), 1024).into_owned());
             }
+        } else if let Some(name) = skipped_part(text) {
+            self.skipped_in.push(name.to_owned());
         } else if let Some((name, result)) = case_line(text) {
             self.awaited = None;
             if is_bare_name(name) {
@@ -134,21 +151,26 @@ impl Reading {
         }
         self.errors.clear();
         self.told = 0;
+        self.told_of_tests = 0;
+        self.skipped_in.clear();
         self.awaited = None;
         self.totals.passed = self.totals.passed.saturating_add(counts.passed);
         self.totals.failed = self.totals.failed.saturating_add(counts.failed);
         self.totals.skipped = self.totals.skipped.saturating_add(counts.skipped);
     }
 
-    /// How many tests passed. Each part of a test that fails is told as a failure but was run as one
-    /// test; what fails around a class or a module was run as none.
+    /// How many tests passed. Each part of a test that fails or is skipped is told as one of its own but
+    /// was run as one test; what fails around a class or a module was run as none.
     fn passed(&self, counts: TestCounts, ran: u64) -> u64 {
         let tests: BTreeSet<&str> =
             self.errors.keys().map(|name| test_of(name)).filter(|name| !is_around(name)).collect();
         let beside = self.told.saturating_sub(tests.len() as u64);
         let failed = counts.failed.saturating_sub(beside);
+        let partly: BTreeSet<&str> = self.skipped_in.iter().map(String::as_str).collect();
+        let beside = self.skipped_in.len() - partly.difference(&tests).count();
+        let skipped = counts.skipped.saturating_sub(beside as u64);
         let named = self.cases.iter().filter(|case| case.status == Status::Passed).count();
-        ran.saturating_sub(failed).saturating_sub(counts.skipped).max(named as u64)
+        ran.saturating_sub(failed).saturating_sub(skipped).max(named as u64)
     }
 
     fn finish(mut self) -> Option<Found> {
@@ -229,6 +251,13 @@ fn case_line(line: &str) -> Option<(&str, &str)> {
     let (name, result) = line.split_once(" ...")?;
     let is_name = name.ends_with(')') && name.contains(" (") && !name.starts_with(' ');
     is_name.then_some((name, result.trim()))
+}
+
+/// The test of `  test_even (tests.T.test_even) (i=2) ... skipped 'why'`.
+fn skipped_part(line: &str) -> Option<&str> {
+    let (name, result) = line.strip_prefix("  ")?.split_once(" ... ")?;
+    let test = test_of(name);
+    (result.starts_with("skipped ") && is_bare_name(test)).then_some(test)
 }
 
 fn status(result: &str) -> Option<(Status, Option<&str>)> {
@@ -330,6 +359,65 @@ FAILED (failures=2, errors=1, unexpected successes=1)
         let quiet = text.split_once("\n\n").map(|(_, rest)| rest).unwrap_or_default();
         let report = read(quiet).expect("a report").report;
         assert_eq!(report.counts(), TestCounts { passed: 2, failed: 4, skipped: 0 });
+    }
+
+    #[test]
+    fn figures_that_a_test_shows_are_not_those_of_the_run() {
+        let text = "\
+FE
+======================================================================
+ERROR: test_runner (t.T)
+----------------------------------------------------------------------
+AssertionError: subprocess failed:
+.....
+----------------------------------------------------------------------
+Ran 5 tests in 0.001s
+
+OK
+
+======================================================================
+FAIL: test_x (t.T)
+----------------------------------------------------------------------
+AssertionError: 1 != 2
+
+----------------------------------------------------------------------
+Ran 2 tests in 0.010s
+
+FAILED (failures=1, errors=1)
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 0, failed: 2, skipped: 0 });
+        let names: Vec<_> = report.names(Status::Failed).collect();
+        assert_eq!(names, ["test_runner (t.T)", "test_x (t.T)"]);
+        // Whatever is logged as an error is no failure of a test.
+        let logged = "ERROR: no route\n......\nRan 6 tests in 0.1s\n\nOK\n";
+        let counts = read(logged).expect("a report").report.counts();
+        assert_eq!(counts, TestCounts { passed: 6, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn skipped_parts_are_of_one_test() {
+        let text = "\
+test_ok (t.T.test_ok) ... ok
+test_sub (t.T.test_sub) ...\u{20}
+  test_sub (t.T.test_sub) (i=1) ... FAIL
+  test_sub (t.T.test_sub) (i=2) ... skipped 'no'
+test_some (t.T.test_some) ...\u{20}
+  test_some (t.T.test_some) (i=1) ... skipped 'no'
+  test_some (t.T.test_some) (i=2) ... skipped 'no'
+.
+======================================================================
+FAIL: test_sub (t.T.test_sub) (i=1)
+----------------------------------------------------------------------
+AssertionError: 1 != 0
+
+----------------------------------------------------------------------
+Ran 4 tests in 0.001s
+
+FAILED (failures=1, skipped=3)
+";
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 3 });
     }
 
     #[test]

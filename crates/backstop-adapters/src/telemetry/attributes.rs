@@ -39,6 +39,7 @@ keys! {
     Model = "model",
     Type = "type",
     CostUsd = "cost_usd",
+    CostUsdMicros = "cost_usd_micros",
     InputTokens = "input_tokens",
     OutputTokens = "output_tokens",
     CacheReadTokens = "cache_read_tokens",

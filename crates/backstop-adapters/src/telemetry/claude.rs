@@ -49,7 +49,10 @@ impl Claude {
             output: record.count(Key::OutputTokens),
             cache_read: record.count(Key::CacheReadTokens),
             cache_write: record.count(Key::CacheCreationTokens),
-            cost_usd: record.amount(Key::CostUsd).filter(|cost| AMOUNTS.contains(cost)),
+            cost_usd: record
+                .amount(Key::CostUsd)
+                .or_else(|| Some(record.amount(Key::CostUsdMicros)? / 1e6))
+                .filter(|cost| AMOUNTS.contains(cost)),
         };
         self.attempt = None;
         self.refused = None;

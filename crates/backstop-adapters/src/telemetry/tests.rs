@@ -478,3 +478,12 @@ proptest! {
         prop_assert_eq!(told, vec![REQUEST; 4]);
     }
 }
+
+#[test]
+fn a_cost_in_millionths_is_one() {
+    let request = |pairs: &Value| logs(&[record("api_request", 1, pairs)]);
+    let micros = json!({"model": "m", "cost_usd_micros": 50_000, "input_tokens": 10});
+    assert_eq!(told(&[request(&micros)]), ["usage 10 0 0 0 $0.0500 m"]);
+    let both = json!({"model": "m", "cost_usd": 0.25, "cost_usd_micros": 1, "input_tokens": 10});
+    assert_eq!(told(&[request(&both)]), ["usage 10 0 0 0 $0.2500 m"]);
+}

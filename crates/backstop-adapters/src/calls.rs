@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use backstop_core::event::Action;
 use serde_json::Value;
 
+use crate::excerpt::distinct_excerpt;
 use crate::{Heard, Listener, Shown, excerpt};
 
 /// Calls that have begun and whose results have not come yet.
@@ -100,18 +102,26 @@ impl Call {
 
     /// A call with arguments in words, such as a command.
     pub fn of_text(tool: &str, what: &str) -> Self {
-        let what = excerpt(what);
         Self {
             tool: tool.to_owned(),
-            signature: format!("{tool}: {what}"),
-            what: what.into_owned(),
+            signature: format!("{tool}: {}", distinct_excerpt(what)),
+            what: excerpt(what).into_owned(),
         }
     }
 
     /// Equal only to calls with the same content, which is not shown.
     pub fn with_content(mut self, content: &str) -> Self {
         self.signature.push('\n');
-        self.signature.push_str(&excerpt(content));
+        self.signature.push_str(&distinct_excerpt(content));
+        self
+    }
+
+    /// Equal only to calls of the same name: nobody tells what is in it. The name is kept as a
+    /// figure, since ids count as noise where actions are compared.
+    pub fn with_name(mut self, name: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        self.signature.push_str(&format!("\n#{}", hasher.finish()));
         self
     }
 
@@ -125,6 +135,11 @@ impl Call {
     pub fn without_result(self, listener: &mut dyn Listener) {
         listener.hear(Heard::Shown(Shown::Call { tool: &self.tool, what: &self.what }));
         self.tell(None, false, listener);
+    }
+
+    /// Tells a call of which nothing is known but how it ended.
+    pub fn counted(self, failed: bool, listener: &mut dyn Listener) {
+        self.tell(None, failed, listener);
     }
 
     fn returned(self, returned: Returned<'_>, listener: &mut dyn Listener) {

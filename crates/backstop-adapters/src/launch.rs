@@ -23,6 +23,8 @@ pub(crate) struct Launch {
     words: String,
     /// It has said something.
     spoke: bool,
+    /// Nothing was done since the latest message, in an agent that tells its turns as they go on.
+    is_idle: bool,
     /// The message of the latest fault: agents like to tell one twice.
     fault: Option<String>,
     /// It was cut off on the way, by the latest fault.
@@ -131,6 +133,24 @@ impl Launch {
         self.outcome = None;
         self.fault = None;
         self.cut_off = false;
+        self.is_idle = false;
+    }
+
+    /// One more message of a turn. The one before it, if nothing was done between, was a step of its
+    /// own.
+    pub fn said_amid_turn(&mut self, words: &str, listener: &mut dyn Listener) {
+        if words.trim().is_empty() {
+            return;
+        }
+        if std::mem::replace(&mut self.is_idle, true) {
+            self.tell_words("message", listener);
+        }
+        self.said(words, listener);
+    }
+
+    /// Something is done.
+    pub fn acts(&mut self) {
+        self.is_idle = false;
     }
 
     pub fn said(&mut self, words: &str, listener: &mut dyn Listener) {
@@ -146,6 +166,7 @@ impl Launch {
     /// The agent's latest message was its result, unless it gives another.
     pub fn result(&mut self, given: Option<&str>, listener: &mut dyn Listener) {
         let words = std::mem::take(&mut self.words);
+        self.is_idle = false;
         let result = given.unwrap_or(&words);
         if !result.trim().is_empty() {
             listener.hear(Heard::Said(Voice::Result, result));
@@ -163,7 +184,10 @@ impl Launch {
         if self.calls.any() {
             return;
         }
-        let kind = if self.spoke { "message" } else { "empty" };
+        self.tell_words(if self.spoke { "message" } else { "empty" }, listener);
+    }
+
+    fn tell_words(&self, kind: &str, listener: &mut dyn Listener) {
         let signature = excerpt(&self.words).into_owned();
         let action = Action { signature, kind: kind.to_owned(), ..Action::default() };
         listener.hear(Heard::Event(action.into()));
@@ -183,6 +207,16 @@ impl Launch {
     pub fn cut_off_by(&mut self, fault: Fault, listener: &mut dyn Listener) {
         self.cut_off = true;
         self.failed(fault, listener);
+    }
+
+    /// Which session of the agent it is.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The agent's latest message.
+    pub fn words(&self) -> &str {
+        &self.words
     }
 
     pub fn has_failed(&self) -> bool {

@@ -61,7 +61,8 @@ impl Codex {
     fn item_started(&mut self, value: &Value, listener: &mut dyn Listener) {
         self.todo_list(value, listener);
         let item = value.get("item").unwrap_or(&Value::Null);
-        if let (Some(id), Some(call)) = (text(item, "id"), call(item)) {
+        if let (Some(id), Some(call)) = (text(item, "id"), self.call(item)) {
+            self.launch.acts();
             self.launch.calls.begin(id, call, listener);
         }
     }
@@ -70,7 +71,7 @@ impl Codex {
         let item = value.get("item").unwrap_or(&Value::Null);
         match kind(item) {
             "agent_message" => {
-                self.launch.said(text(item, "text").unwrap_or_default(), listener);
+                self.launch.said_amid_turn(text(item, "text").unwrap_or_default(), listener);
             }
             // A warning: the turn goes on.
             "error" => {
@@ -79,7 +80,8 @@ impl Codex {
             }
             _ => {
                 self.todo_list(value, listener);
-                let Some(call) = call(item) else { return };
+                let Some(call) = self.call(item) else { return };
+                self.launch.acts();
                 let id = text(item, "id").unwrap_or_default();
                 self.launch.calls.begin(id, call, listener);
                 let output = output(item);
@@ -93,6 +95,17 @@ impl Codex {
         }
     }
 
+    /// The call that an item stands for. The stream names the files that are changed and not what is
+    /// written into them, so that each change is told apart from all others: by its own name in its
+    /// thread, which begins anew in every process, and by what the agent said before it.
+    fn call(&self, item: &Value) -> Option<Call> {
+        let call = call(item)?;
+        if kind(item) != FILE_CHANGE {
+            return Some(call);
+        }
+        Some(call.with_name(&(self.launch.session(), text(item, "id"), self.launch.words())))
+    }
+
     /// The plan is the agent's task list.
     fn todo_list(&mut self, value: &Value, listener: &mut dyn Listener) {
         let item = value.get("item").unwrap_or(&Value::Null);
@@ -100,6 +113,7 @@ impl Codex {
             return;
         }
         let Some(items) = item.get("items").and_then(Value::as_array) else { return };
+        self.launch.acts();
         let done = items
             .iter()
             .filter(|item| item.get("completed").and_then(Value::as_bool) == Some(true))
@@ -122,12 +136,12 @@ fn kind(item: &Value) -> &str {
     text(item, "type").or_else(|| text(item, "item_type")).unwrap_or_default()
 }
 
-/// The call that an item stands for.
+/// The call that an item stands for, as far as the item tells.
 fn call(item: &Value) -> Option<Call> {
     let part = |key| item.get(key).unwrap_or(&Value::Null);
     Some(match kind(item) {
         "command_execution" => Call::of_text("shell", &words(part("command"))),
-        "file_change" => {
+        FILE_CHANGE => {
             let changes = part("changes").as_array().map(Vec::as_slice).unwrap_or_default();
             let changes: Vec<String> = changes
                 .iter()
@@ -136,7 +150,7 @@ fn call(item: &Value) -> Option<Call> {
                     format!("{kind} {}", text(change, "path").unwrap_or_default())
                 })
                 .collect();
-            Call::of_text("file_change", &changes.join(", "))
+            Call::of_text(FILE_CHANGE, &changes.join(", "))
         }
         "mcp_tool_call" => {
             let tool = text(item, "tool").unwrap_or_default();
@@ -170,3 +184,5 @@ fn output(item: &Value) -> std::borrow::Cow<'_, str> {
         .find_map(|key| item.get(key).filter(|value| !value.is_null()))
         .map_or("".into(), words)
 }
+
+const FILE_CHANGE: &str = "file_change";

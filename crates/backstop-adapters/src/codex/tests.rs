@@ -102,11 +102,16 @@ fn items_are_told_once_and_warnings_are_no_failures() {
 {"type":"item.started","item":{"id":"8","type":"command_execution","command":"sleep 9","status":"in_progress"}}
 {"type":"turn.completed","usage":{}}
 "#;
+    let mut told = codex(stream);
+    // What stands behind the files is a name for what the change is of them.
+    let (change, name) = told[1].split_once('\n').expect("a change has a name");
+    assert!(name.starts_with('#') && name.ends_with(" => "), "{name}");
+    told[1] = change.to_owned();
     assert_eq!(
-        codex(stream),
+        told,
         [
             "action shell: ls => exit status 2\nno",
-            "action file_change: add a, update b => ",
+            "action file_change: add a, update b",
             "action s.t: {\"a\":2,\"b\":1} => failed\nlate",
             "action web_search: q => ",
             "notice model rerouted",
@@ -117,6 +122,43 @@ fn items_are_told_once_and_warnings_are_no_failures() {
             "action shell: sleep 9",
         ]
     );
+}
+
+/// The stream does not tell what was written, so nobody can say that it was the same.
+#[test]
+fn every_change_of_a_file_is_another_one() {
+    let change = r#"{"type":"item.completed","item":{"id":"item_0","type":"file_change","changes":[{"path":"a","kind":"update"}],"status":"completed"}}"#;
+    let (one, two) =
+        (r#"{"type":"thread.started","thread_id":"t"}"#, change.replace("item_0", "item_1"));
+    let other = one.replace(r#""t""#, r#""u""#);
+    let said =
+        r#"{"type":"item.completed","item":{"id":"item_9","type":"agent_message","text":"Next."}}"#;
+    let told = codex(&[one, change, &two, &other, change, one, said, change, change].join("\n"));
+    let mut changes: Vec<_> = told.iter().filter(|told| told.starts_with("action")).collect();
+    assert_eq!(changes.len(), 5);
+    changes.sort();
+    changes.dedup();
+    assert_eq!(changes.len(), 4, "what has the same name in all is the same: {changes:?}");
+}
+
+#[test]
+fn messages_of_a_turn_between_which_nothing_is_done_are_steps() {
+    let item = |id: usize, rest: &str| {
+        format!(r#"{{"type":"item.completed","item":{{"id":"{id}",{rest}}}}}"#)
+    };
+    let said = |id| item(id, &format!(r#""type":"agent_message","text":"word {id}""#));
+    let done = r#"{"type":"turn.completed","usage":{}}"#.to_owned();
+    let call = item(5, r#""type":"command_execution","command":"ls","exit_code":0"#);
+    let thought = item(6, r#""type":"reasoning","text":"hm""#);
+    let messages = |stream: &[String]| {
+        let told = codex(&stream.join("\n"));
+        told.into_iter().filter(|told| told.starts_with("message")).collect::<Vec<_>>()
+    };
+    let monologue = [said(1), said(2), thought, said(3), done.clone()];
+    assert_eq!(messages(&monologue), ["message word 1", "message word 2", "message word 3"]);
+    // What is said with a call belongs to it, and the last words are the result.
+    let at_work = [said(1), call, said(2), done.clone(), said(3), done];
+    assert_eq!(messages(&at_work), Vec::<String>::new());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The one object of `--output-format json`.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::Value;
 
 use super::{Gemini, fault, giving_up, tokens};
-use crate::fields::{text, words};
+use crate::calls::Call;
+use crate::fields::{count, text, words};
 use crate::launch::used;
 use crate::{Listener, Moment, Outcome};
 
@@ -20,6 +23,7 @@ impl Gemini {
                 used(tokens(stats, "prompt", "candidates"), None, Some(model.clone()), listener);
             }
         }
+        calls(value, listener);
         if let Some(error) = value.get("error") {
             self.error(error, moment, listener);
         }
@@ -39,3 +43,23 @@ impl Gemini {
         self.launch.ended(outcome, listener);
     }
 }
+
+/// The calls of tools, of which only the numbers are told. No two of them may look the same, so each
+/// is named by its place in the report.
+fn calls(report: &Value, listener: &mut dyn Listener) {
+    let tools = report.pointer("/stats/tools/byName").and_then(Value::as_object);
+    let mut hasher = DefaultHasher::new();
+    report.to_string().hash(&mut hasher);
+    let identity = hasher.finish();
+    for (tool, stats) in tools.into_iter().flatten() {
+        let (all, failed) = (count(stats, "count").min(MOST_CALLS), count(stats, "fail"));
+        for number in 0..all {
+            Call::of_text(tool, "")
+                .with_name(&(identity, number))
+                .counted(number < failed, listener);
+        }
+    }
+}
+
+/// Against a report with an invented number.
+const MOST_CALLS: u64 = 10_000;

@@ -51,7 +51,9 @@ impl Gemini {
                 let message = text(value, "message").unwrap_or("error");
                 // A loop is only a warning to Gemini, though it stops for it.
                 if text(value, "severity") == Some("error") || giving_up(message).is_some() {
-                    self.failed(fault(message, moment), listener);
+                    // Whatever it is, a result follows, unless something cuts it off.
+                    self.gave_up = true;
+                    self.launch.cut_off_by(fault(message, moment), listener);
                 } else {
                     listener.hear(Heard::Shown(Shown::Notice(message)));
                 }

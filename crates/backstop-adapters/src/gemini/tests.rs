@@ -62,6 +62,12 @@ fn giving_up_is_no_success(#[case] severity: &str, #[case] message: &str, #[case
     let (told, outcome) = read(&mut Gemini::default(), stream.as_bytes(), None);
     assert_eq!(told, [fault, "ended Failed"]);
     assert_eq!(outcome, Outcome::Failed);
+    // Without its result it did not come to that end.
+    let (cut, _) = stream.split_once('\n').expect("two lines");
+    let (told, outcome) = read(&mut Gemini::default(), cut.as_bytes(), None);
+    assert_eq!((told, outcome), (vec![fault.to_owned()], Outcome::CutOff));
+    let (_, outcome) = read(&mut Gemini::default(), cut.as_bytes(), crate::testing::FAILED);
+    assert_eq!(outcome, Outcome::Failed);
 }
 
 #[test]
@@ -160,4 +166,25 @@ fn a_session_that_ended_and_begins_again_is_another_launch() {
     let once = ["said Hi.", "result Hi.", "ended Succeeded"];
     let told = gemini(&format!("{report}\n{report}\n"));
     assert_eq!(told, [&once[..], &["launched"], &once[..]].concat());
+}
+
+#[test]
+fn calls_of_a_report_are_counted() {
+    let report = r#"{"session_id":"x","response":"ok","stats":{"models":{},"tools":{"totalCalls":3,"byName":{"read_file":{"count":2,"success":1,"fail":1},"shell":{"count":1,"success":1,"fail":0}}}}}"#;
+    let mut calls = Vec::new();
+    let mut listener = |heard: Heard<'_>| {
+        if let Heard::Event(backstop_core::event::EventKind::Action(action)) = heard {
+            calls.push((action.signature, action.failed, action.result_signature));
+        }
+    };
+    let moment = crate::testing::moment();
+    Gemini::default().record(Record::Json(report.as_bytes()), &moment, &mut listener);
+    let tools: Vec<_> =
+        calls.iter().map(|(call, failed, _)| (call.split(':').next(), *failed)).collect();
+    assert_eq!(
+        tools,
+        [(Some("read_file"), true), (Some("read_file"), false), (Some("shell"), false)]
+    );
+    assert!(calls.iter().all(|(_, _, result)| result.is_none()));
+    assert_ne!(calls[0].0, calls[1].0);
 }

@@ -322,6 +322,21 @@ mod noise_and_work {
         assert_eq!((run.nudged(), run.stuck()), (None, None));
     }
 
+    /// Where no step has a time, the command says that it waits.
+    #[test]
+    fn polling_with_changing_output_by_a_command_that_sleeps() {
+        let poll = |run: Run, index: usize| {
+            run.act("sleep 60; gh run view 1", &format!("step {index} is running"))
+        };
+        let run = Run::new().times(40, poll);
+        assert_eq!((run.nudged(), run.reading().score), (None, 0.0));
+        // One that brings nothing new repeats itself, and so does one that fails.
+        let same = Run::new().times(4, |run, _| run.act("sleep 60; gh run view 1", "running"));
+        assert_eq!(same.stuck(), Some(Signal::RepeatPair));
+        let failing = Run::new().times(4, |run, index| run.fail("sleep 5; make", word(index)));
+        assert_eq!(failing.stuck(), Some(Signal::RepeatError));
+    }
+
     #[test]
     fn polling_with_only_a_percentage_that_moves() {
         let poll = |run: Run, percent: String| {

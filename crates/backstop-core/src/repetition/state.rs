@@ -1,6 +1,7 @@
 //! What the detector remembers, and how a step changes it.
 
 mod explain;
+mod pause;
 mod wait;
 
 use serde::{Deserialize, Serialize};
@@ -244,7 +245,11 @@ impl State {
         // Asking the same again after a pause is waiting, not repeating. Agents are slow: a pause is
         // longer than the time that they take for anything. A failure is not waited for.
         let pause = PAUSE_MS.max(self.pace_ms.saturating_mul(2));
-        let waited = !step.failed && same_action.is_some() && gap.is_some_and(|gap| gap >= pause);
+        // Without times, an action that pauses by itself is as good, as long as something moves.
+        let waited = !step.failed
+            && same_action.is_some()
+            && (gap.is_some_and(|gap| gap >= pause)
+                || (same_pair.is_none() && pause::is_in(step.action)));
         if same_action.is_none()
             && let Some(gap) = gap.filter(|gap| *gap > 0)
         {

@@ -228,6 +228,28 @@ fn a_limit_in_a_file_without_times_counts_from_now() {
     }
 }
 
+/// What is full in a file without times was full when it was told, whatever the clock shows now.
+#[test]
+fn a_window_in_a_file_without_times_stays_as_it_was_told() {
+    let policy = "[[rule]]\nwhen = { type = \"quota\", window = \"weekly\", at_least = 0.8 }\n\
+                  then = \"stop\"\n";
+    let told = |resets_at: i64| {
+        let limit = json!({"type": "rate_limit_event", "session_id": "one", "rate_limit_info": {
+            "status": "allowed_warning", "rateLimitType": "seven_day", "utilization": 0.91,
+            "resetsAt": resets_at,
+        }});
+        let (init, rest) = CLAUDE.split_once('\n').expect("has lines");
+        Test::new().file("s.jsonl", format!("{init}\n{limit}\n{rest}")).file("p.toml", policy)
+    };
+    let next_year = jiff::Timestamp::now().as_second() + 365 * 86_400;
+    for resets_at in [1_779_204_000, 1_000_000_000, next_year] {
+        let replay = ["replay", "s.jsonl", "--policy", "p.toml", "--json"];
+        let object = told(resets_at).run(replay).exits(0).json();
+        assert_eq!(object["facts"]["quota"]["weekly"], 0.91, "{resets_at}");
+        assert_eq!(object["would_end"]["rule"], "quota", "{object:#}");
+    }
+}
+
 #[test]
 fn a_limit_in_a_file_with_times_counts_from_the_record_that_tells_it() {
     let record = |at: &str, model: &str, text: &str, failed: bool| {
@@ -340,4 +362,25 @@ fn an_agent_that_is_named_is_believed() {
     let object = test.run(["replay", "notes.txt", "--agent", "generic", "--json"]).exits(0).json();
     assert_eq!((&object["agent"], &object["outcome"]), (&json!("generic"), &json!("succeeded")));
     assert_eq!(object["facts"]["iterations"], 1);
+}
+
+/// Codex names the file that it changes, and not what it writes into it.
+#[test]
+fn changes_of_one_file_are_not_taken_for_the_same_change() {
+    let mut lines = vec![json!({"type": "thread.started", "thread_id": "a"})];
+    for round in 0..8 {
+        let change = json!({"id": format!("item_{}", 2 * round), "type": "file_change",
+            "changes": [{"path": "calc.py", "kind": "update"}], "status": "completed"});
+        let test = json!({"id": format!("item_{}", 2 * round + 1), "type": "command_execution",
+            "command": "pytest", "exit_code": 1, "status": "failed",
+            "aggregated_output": format!("FAILED test_{0}\n{0} of {0}", "x".repeat(round + 1))});
+        lines.extend([change, test].map(|item| json!({"type": "item.completed", "item": item})));
+    }
+    let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+    let test = Test::new().file("s.jsonl", lines.join("\n"));
+    let object = test.run(["replay", "s.jsonl", "--preset", "ralph", "--json"]).exits(0).json();
+    assert_eq!(object["actions"], 16);
+    let of_repetition = |decision: &&serde_json::Value| decision["reason"] == "repetition";
+    let decisions = object["decisions"].as_array().expect("a list");
+    assert_eq!(decisions.iter().find(of_repetition), None);
 }

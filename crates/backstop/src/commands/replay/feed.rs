@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstop_adapters::{Heard, Listener, Outcome, Patterns, Record, Translator};
 use backstop_core::condition::OutputSource;
-use backstop_core::event::{Event, EventKind, IterationFinished, IterationStarted};
+use backstop_core::event::{Event, EventKind, IterationFinished, IterationStarted, Quota};
 use backstop_core::time::{Timestamp, millis};
 
 use super::trial::{Trial, is_step};
@@ -195,7 +195,8 @@ impl Feed {
         self.delivered = self.delivered.max(at);
     }
 
-    /// How long an iteration took is known when its events are delivered.
+    /// What depends on the time is known when events are delivered: how long an iteration took, and
+    /// whether a window of the plan may have been reset since it was told.
     fn timed(&mut self, kind: EventKind, at: Option<Timestamp>) -> EventKind {
         match kind {
             EventKind::IterationStarted(start) => {
@@ -207,6 +208,12 @@ impl Feed {
                     end.duration_ms = millis(ended.since(begun));
                 }
                 end.into()
+            }
+            // It was open when it was told. Where no record has a time, that was before the reset and
+            // stays so: the present, which stands in for the time, says nothing of it.
+            EventKind::Quota(quota) if !self.dated => {
+                let now = self.now();
+                Quota { resets_at: quota.resets_at.filter(|reset| *reset > now), ..quota }.into()
             }
             kind => kind,
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::wire::Text;
-use crate::excerpt;
+use crate::excerpt::distinct_excerpt;
 
 /// The arguments of one call, read once.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ impl<'a> Arguments<'a> {
             // What is longer is an agent's own long text, and its keys come in the tool's order
             // anyway.
             if input.get().len() > LONGEST_SORTED {
-                signature.push_str(&excerpt(input.get()));
+                signature.push_str(&distinct_excerpt(input.get()));
             } else if let Some(members) = &self.members {
                 object(members, 0, &mut signature);
             } else {
                 canonical(input, 0, &mut signature);
             }
         }
-        match excerpt(&signature) {
+        match distinct_excerpt(&signature) {
             Cow::Borrowed(_) => signature,
             Cow::Owned(short) => short,
         }

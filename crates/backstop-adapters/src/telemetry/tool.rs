@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::attributes::{Attributes, Key};
 use super::claude::has_failed;
 use crate::excerpt;
+use crate::excerpt::distinct_excerpt;
 
 /// A tool came back.
 ///
@@ -25,7 +26,7 @@ pub(super) fn result(record: &Attributes) -> Option<Action> {
     let failed = has_failed(record);
     let why = [Key::ErrorText, Key::ErrorType].into_iter().find_map(|key| record.text(key));
     Some(Action {
-        signature: excerpt(&format!("{tool} {}", details.or_else(own)?)).into_owned(),
+        signature: distinct_excerpt(&format!("{tool} {}", details.or_else(own)?)).into_owned(),
         kind: "action".to_owned(),
         result_signature: why.filter(|_| failed).map(|why| excerpt(why).into_owned()),
         failed,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::calls::Call;
 use super::spent::Spent;
 use super::times::time;
+use crate::excerpt::distinct_excerpt;
 use crate::{Fault, Heard, Listener, Moment, Outcome, Shown, Voice, excerpt};
 
 pub(super) struct Teller<'l> {
@@ -142,7 +143,7 @@ impl<'l> Teller<'l> {
 
     fn acted(&mut self, kind: &str, signature: &str, result: Option<&str>, failed: bool) {
         self.event(Action {
-            signature: excerpt(signature).into_owned(),
+            signature: distinct_excerpt(signature).into_owned(),
             kind: kind.to_owned(),
             result_signature: result.map(|result| excerpt(result).into_owned()),
             failed,

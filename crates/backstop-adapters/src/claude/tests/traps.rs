@@ -109,6 +109,20 @@ fn parallel_calls_are_told_together() {
 }
 
 #[test]
+fn long_calls_that_differ_in_the_middle_differ() {
+    let write = |id: &str, changed: &str| {
+        let content = format!("{}{changed}{}", "line ".repeat(2000), "line ".repeat(2000));
+        let call = format!(
+            r#"{{"type":"tool_use","id":"{id}","name":"Write","input":{{"file_path":"a","content":"{content}"}}}}"#
+        );
+        assistant(id, &call) + "\n" + &answer(id, "ok", false)
+    };
+    let told = lines(&[INIT, &write("1", "old"), &write("2", "new"), &write("3", "new")]);
+    let calls: Vec<_> = told.actions.iter().map(|(_, call, _)| call).collect();
+    assert!(calls[0] != calls[1] && calls[1] == calls[2] && calls[0].len() < 9000);
+}
+
+#[test]
 fn a_turn_that_only_speaks_is_a_message() {
     let told = lines(&[
         INIT,

@@ -1,5 +1,6 @@
 mod denials;
 mod fixtures;
+mod refuted;
 mod told;
 mod totals;
 mod traps;

@@ -60,7 +60,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Begins a new run and drives it to its halt.
+    /// Begins a new run and drives it to its halt. Who waits for its start is told when it is ours
+    /// and nothing stands in its way any more.
     ///
     /// # Errors
     /// The run could not be created, recorded or driven; nothing of it is left running.
@@ -69,6 +70,7 @@ impl Supervisor {
         run: RunId,
         launch: Launch,
         pinned: PinnedPolicy,
+        begun: impl FnOnce(),
     ) -> Result<Outcome, RunError> {
         let now = wall_time();
         let stored = pinned.stored(now);
@@ -90,11 +92,11 @@ impl Supervisor {
             policy_hash: stored.hash.clone(),
             status: RunStatus::Running,
             state: serde_json::to_value(&state).unwrap_or_default(),
-            launch: serde_json::to_value(&launch).unwrap_or_default(),
+            launch: launch.to_json(),
             supervised: true,
             pruned: false,
         };
-        let holder = self.tree.holder();
+        let holder = self.tree.holder(self.lease_duration);
         refuse_if_halted(&*self.store, &launch).await?;
         let reserve = Reserve::take(&self.home.run(run))?;
         let opened = async {
@@ -104,20 +106,25 @@ impl Supervisor {
         };
         let lease = opened.await.map_err(|error| RunError::Store(Arc::new(error)))?;
         let work = Work { lease, launch, engine, last_seq: 0, start: Start::New };
-        self.drive(work, reserve).await
+        self.drive(work, reserve, begun).await
     }
 
     /// Goes on with a run whose lease was taken and whose journal says how it goes on.
     ///
     /// # Errors
     /// As for [`Supervisor::begin`].
-    pub async fn go_on(self, ready: Ready) -> Result<Outcome, RunError> {
+    pub async fn go_on(self, ready: Ready, begun: impl FnOnce()) -> Result<Outcome, RunError> {
         let Ready { lease, launch, engine, last_seq, journalled, reserve, .. } = ready;
         let start = Start::Resumed { journalled };
-        self.drive(Work { lease, launch, engine, last_seq, start }, reserve).await
+        self.drive(Work { lease, launch, engine, last_seq, start }, reserve, begun).await
     }
 
-    async fn drive(self, work: Work, reserve: Reserve) -> Result<Outcome, RunError> {
+    async fn drive(
+        self,
+        work: Work,
+        reserve: Reserve,
+        begun: impl FnOnce(),
+    ) -> Result<Outcome, RunError> {
         let Work { lease, launch, engine, last_seq, start } = work;
         let run = lease.run;
         let was_resumed = !matches!(start, Start::New);
@@ -247,6 +254,7 @@ impl Supervisor {
             folder,
             redactor,
         };
+        begun();
         let outcome = dispatcher.run(start).await;
         renewal.abort();
         inbox.abort();

@@ -104,6 +104,26 @@ fn a_detached_run_that_can_not_begin_says_so() {
 }
 
 #[test]
+fn a_detached_run_is_there_when_its_name_is_printed() {
+    let test = Loop::new();
+    for _ in 0..3 {
+        let name = test.run(["run", "--detach", "--max-iterations", "1", "--", "true"]).exits(0);
+        test.run(["show", name.stdout.trim()]).exits(0);
+    }
+    test.is_empty();
+}
+
+#[test]
+fn a_detached_run_that_is_refused_says_so() {
+    let test = Loop::new();
+    test.run(["halt", "--all", "--why", "the release is today"]).exits(0);
+    let ended = test.run(["run", "--detach", "--", "touch", "ran"]);
+    ended.refused(55, &["nothing was started, by order of", "the release is today"]);
+    assert_eq!(ended.stdout, "", "there is no run to be named");
+    assert!(!test.exists("ran"));
+}
+
+#[test]
 fn a_detached_run_outlives_its_terminal() {
     let test = Loop::new().script("agent.sh", "touch up; while [ ! -e go ]; do sleep 0.02; done");
     test.run(["run", "--detach", "--max-iterations", "1", "--", "./agent.sh"]).exits(0);

@@ -112,27 +112,27 @@ fn announce(run: RunId) -> Result<u8, Error> {
     Ok(exit_code::OK)
 }
 
-async fn inside(task: Task, view: &View, herald: Option<Herald>) -> Result<u8, Error> {
-    let started = match start(task, view).await {
-        Ok(Some(started)) => started,
-        Ok(None) => return Ok(exit_code::OK),
-        Err(error) => {
-            if let Some(herald) = herald {
-                herald.failed(error.message().unwrap_or_default(), error.exit_code());
-            }
-            return Err(error);
-        }
-    };
-    if let Some(herald) = herald {
-        herald.started(started.run);
+async fn inside(task: Task, view: &View, mut herald: Option<Herald>) -> Result<u8, Error> {
+    let ended = drive(task, view, &mut herald).await;
+    // Whatever went wrong before the run had begun is told to who waits for its start.
+    if let (Err(error), Some(herald)) = (&ended, herald) {
+        herald.failed(error.message().unwrap_or_default(), error.exit_code());
     }
-    let outcome = match started.work {
+    ended
+}
+
+/// From the start of a run to its halt.
+async fn drive(task: Task, view: &View, herald: &mut Option<Herald>) -> Result<u8, Error> {
+    let Some(started) = start(task, view).await? else { return Ok(exit_code::OK) };
+    let StartedUp { supervisor, run, work } = started;
+    let begun = || herald.take().into_iter().for_each(|herald| herald.started(run));
+    let outcome: Outcome = match work {
         Work::Begin(prepared) => {
-            started.supervisor.begin(started.run, prepared.launch, prepared.pinned).await
+            supervisor.begin(run, prepared.launch, prepared.pinned, begun).await?
         }
-        Work::GoOn(ready) => started.supervisor.go_on(*ready).await,
+        Work::GoOn(ready) => supervisor.go_on(*ready, begun).await?,
     };
-    Ok(outcome.map(|outcome: Outcome| outcome.exit_code)?)
+    Ok(outcome.exit_code)
 }
 
 /// A supervisor with something to do.

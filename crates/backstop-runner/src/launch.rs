@@ -1,5 +1,7 @@
 //! How a run is started, and started again.
 
+mod kept_path;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,6 +13,7 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     pub command: Vec<String>,
+    #[serde(with = "kept_path")]
     pub cwd: PathBuf,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -40,7 +43,7 @@ pub struct Launch {
     #[serde(default)]
     pub policy: Option<PolicyName>,
     /// Its file, which may be edited and applied to the run; none where there was no file.
-    #[serde(default)]
+    #[serde(default, with = "kept_path::optional")]
     pub policy_file: Option<PathBuf>,
     /// What flags said over it. They are of the run, and stay where another policy is applied.
     #[serde(default)]
@@ -65,6 +68,12 @@ pub struct PolicyName {
 }
 
 impl Launch {
+    /// As it is kept with its run.
+    pub fn to_json(&self) -> Json {
+        serde_json::to_value(self)
+            .expect("a launch has only string keys, and all paths can be kept")
+    }
+
     /// What the policy with this hash was called when the run began with it.
     pub fn policy_name(&self, hash: &str) -> Option<&str> {
         self.policy.as_ref().filter(|policy| policy.hash == hash).map(|policy| &*policy.name)
@@ -78,7 +87,7 @@ pub enum Stdin {
     #[default]
     Nothing,
     /// A file, read anew for every iteration.
-    File(PathBuf),
+    File(#[serde(with = "kept_path")] PathBuf),
     /// What was piped into `run`, kept in the run's folder.
     Kept,
 }

@@ -150,10 +150,15 @@ pub async fn take_over(
         .map_err(|error| ResumeError::Launch { run: name, cause: error.to_string() })?;
     launch.auto_resume = wishes.auto_resume.unwrap_or(launch.auto_resume);
     // Whether it can go on at all is found out before anything is changed.
-    rehearse(&loading::load(&**store, run.id).await?.engine, &run, wishes)?;
+    let mut engine = loading::load(&**store, run.id).await?.engine;
+    if let Some(gap) = gap(&engine, &run, before.as_ref()) {
+        engine.handle_event(&gap, wall_time());
+    }
+    rehearse(&engine, &run, wishes)?;
     refuse_if_halted(&**store, &launch).await?;
     let reserve = Reserve::take(&home.run(run.id))?;
-    let lease = store.lease_acquire(run.id, &tree.holder(), lease_duration, dead).await?;
+    let lease =
+        store.lease_acquire(run.id, &tree.holder(lease_duration), lease_duration, dead).await?;
     let mut notes = Vec::new();
     let holder = before.as_ref().map(|record| &record.holder);
     let ended = match end_left_behind(run.id, holder) {
@@ -176,9 +181,8 @@ pub async fn take_over(
         told: Vec::new(),
         policy_name,
     };
-    let last = journal.engine.facts().last_event_at();
-    if let Some(last) = last.filter(|_| !run.status.is_halted()) {
-        journal.take(Suspended { ms: millis(wall_time().since(last)).max(1) });
+    if let Some(gap) = gap(&journal.engine, &run, before.as_ref()) {
+        journal.add(gap);
     }
     if !ended.is_empty() {
         journal.take(Noted { what: Note::Orphans, detail: ended.join(", ") });
@@ -202,6 +206,17 @@ pub async fn take_over(
     let Taking { engine, seq, policy_name, told, .. } = journal;
     let (last_seq, journalled) = (seq, told);
     Ok(Ready { lease, launch, engine, last_seq, policy_name, notes, journalled, reserve })
+}
+
+/// What passed since a run crashed. It worked on for as long as its supervisor is known to have lived;
+/// what came after that is nobody's work.
+fn gap(engine: &Engine, run: &Run, lease: Option<&LeaseRecord>) -> Option<Event> {
+    let last = engine.facts().last_event_at().filter(|_| !run.status.is_halted())?;
+    let now = wall_time();
+    let renewed = lease.and_then(LeaseRecord::renewed_at);
+    let lived = renewed.map_or(last, |renewed| renewed.min(now).max(last));
+    let stood_still = Suspended { ms: millis(now.since(lived)).max(1) };
+    Some(Event::new(stood_still).at(now).active_ms(millis(engine.moment(lived).active)))
 }
 
 /// The epoch of a holder that is known to be dead; none if the lease is free.
@@ -346,11 +361,15 @@ struct Taking {
 
 impl Taking {
     fn take(&mut self, kind: impl Into<EventKind>) {
-        let now = wall_time();
         // Time without a supervisor is nobody's work.
         let active = self.engine.facts().active();
+        self.add(Event::new(kind).active_ms(millis(active)));
+    }
+
+    fn add(&mut self, event: Event) {
+        let now = wall_time();
         self.seq += 1;
-        let mut event = Event::new(kind).at(now).active_ms(millis(active));
+        let mut event = event.at(now);
         event.seq = Some(self.seq);
         self.engine.handle_event(&event, now);
         self.events.push(NewEvent {

@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use backstop_core::id::RunId;
+use backstop_core::time::millis;
 use backstop_store::Holder;
 pub use nix::sys::signal::Signal;
 
@@ -198,9 +199,10 @@ impl Tree {
         self.containment
     }
 
-    /// This supervisor, as others can recognise it.
-    pub fn holder(&self) -> Holder {
-        identity::holder(self.control_group.as_ref())
+    /// This supervisor, as others can recognise it, with the time that it takes a lease for.
+    pub fn holder(&self, lease_duration: Duration) -> Holder {
+        let lease_ms = Some(millis(lease_duration));
+        Holder { lease_ms, ..identity::holder(self.control_group.as_ref()) }
     }
 
     /// Starts a program as the leader of a process group of its own.

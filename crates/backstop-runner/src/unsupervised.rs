@@ -22,7 +22,6 @@ use backstop_core::state::{RunState, RunStatus};
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 use backstop_store::{HaltOrder, Home, Run, Store, StoreError, StoredPolicy, Unsupervised};
-use serde_json::Value as Json;
 
 use crate::clock::wall_time;
 use crate::final_report;
@@ -140,7 +139,7 @@ pub async fn begin(
         policy_hash: stored.hash.clone(),
         status: RunStatus::Running,
         state: session::json(&state),
-        launch: serde_json::to_value(launch).unwrap_or(Json::Null),
+        launch: launch.to_json(),
         supervised: false,
         pruned: false,
     };

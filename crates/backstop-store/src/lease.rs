@@ -1,5 +1,7 @@
 //! Who may write a run's journal.
 
+use std::time::Duration;
+
 use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,9 @@ pub struct Holder {
     pub outer_start_ticks: u64,
     /// The run's control group, where there is one.
     pub cgroup: Option<String>,
+    /// For how long it takes the lease each time, in milliseconds.
+    #[serde(default)]
+    pub lease_ms: Option<u64>,
 }
 
 /// A lease as it is remembered.
@@ -40,6 +45,12 @@ pub struct LeaseRecord {
 }
 
 impl LeaseRecord {
+    /// When its holder last took it or renewed it: until then, at least, it lived.
+    pub fn renewed_at(&self) -> Option<Timestamp> {
+        let lasts = Duration::from_millis(self.holder.lease_ms?);
+        Some(self.expires_at.minus(lasts))
+    }
+
     /// Says who holds it.
     pub(crate) fn refusal(&self) -> StoreError {
         StoreError::LeaseHeld {

@@ -20,6 +20,7 @@ pub fn holder(control_group: Option<&ControlGroup>) -> Holder {
         start_ticks: start_ticks(pid),
         outer_start_ticks: start_ticks(outer_pid),
         cgroup: control_group.map(|group| group.path().display().to_string()),
+        lease_ms: None,
     }
 }
 

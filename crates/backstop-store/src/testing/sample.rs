@@ -91,6 +91,7 @@ pub fn holder(pid: u32) -> Holder {
         start_ticks: 7,
         outer_start_ticks: 6,
         cgroup: None,
+        lease_ms: None,
     }
 }
 

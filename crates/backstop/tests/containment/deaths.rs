@@ -127,5 +127,6 @@ fn dead_holder(roles: &Roles) -> Holder {
         start_ticks: 0,
         outer_start_ticks: 0,
         cgroup: roles.cgroup.clone(),
+        lease_ms: None,
     }
 }

@@ -64,7 +64,7 @@ async fn supervise(
             return Err(error);
         }
     };
-    let holder = tree.holder();
+    let holder = tree.holder(Duration::ZERO);
     writeln!(
         io::stderr(),
         "inner {} outer {} level {} cgroup {}",

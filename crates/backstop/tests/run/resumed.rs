@@ -1,5 +1,6 @@
 //! `backstop resume`, and runs that resume by themselves.
 
+use backstop_store::{Home, Location};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -58,6 +59,41 @@ fn time_while_stopped_does_not_count() {
     let counted = active_ms(resumed) - active_ms(halted);
     let passed = at(resumed).duration_since(at(halted)).as_millis();
     assert!(counted + stood <= passed, "{halted} to {resumed}, stopped for {stood} ms");
+}
+
+#[test]
+fn what_a_run_had_worked_when_it_crashed_counts() {
+    let agent = "[ -e up ] && exit 0; touch up; exec sleep 300";
+    let test = Loop::new().script("agent.sh", agent).variable("BACKSTOP_LEASE_SECONDS", "1");
+    let _crashes = test.start_unheard(["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up") && test.has("iteration_started"));
+    let began = at(&test.events("iteration_started")[0]);
+    let worked = || lease_renewed_at(&test).duration_since(began).as_millis();
+    wait_for("signs of life while it works", || worked() > 500);
+    let worked = worked();
+    Loop::cut_off(&test.marked());
+    test.run(["resume"]).exits(125);
+    let journal = test.journal();
+    let gap = journal.iter().position(|event| event["type"] == "suspended").expect("a gap");
+    let (started, gap) = (&test.events("iteration_started")[0], &journal[gap]);
+    let counted = active_ms(gap) - active_ms(started);
+    // Each of them was cut off to whole milliseconds.
+    assert!(counted + 2 >= worked, "{counted} ms of {worked}");
+    let passed = at(gap).duration_since(at(started)).as_millis();
+    let stood_still = i128::from(gap["ms"].as_u64().expect("a number"));
+    assert!(counted + stood_still <= passed + 2, "{started} to {gap}");
+}
+
+/// When the supervisor of the newest run was last known to live.
+fn lease_renewed_at(test: &Loop) -> jiff::Timestamp {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let run = test.state()["run_id"].as_str().expect("a name").parse().expect("a name");
+    let location = Location::Embedded(Home::new(test.state_directory()));
+    let lease = runtime.expect("possible in a test").block_on(async {
+        let store = backstop_store::open(&location).await.expect("a store");
+        store.lease_fetch(run).await.expect("readable")
+    });
+    lease.and_then(|lease| lease.renewed_at()).expect("a lease").to_jiff()
 }
 
 #[test]

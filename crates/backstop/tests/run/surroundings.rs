@@ -1,6 +1,7 @@
 //! What a run is given: standard input, a policy, labels, a store.
 
 use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
 
 use rustix::process::Signal;
 
@@ -33,6 +34,24 @@ fn every_iteration_reads_what_is_piped_in() {
     assert_eq!(ended.stdout, "piped\npiped\n");
     let ended = test.run(["resume", "--raise", "iterations=3"]).exits(125);
     assert_eq!(ended.stdout, "piped\n", "a resumption reads it too");
+}
+
+#[test]
+fn a_run_whose_paths_are_no_text_can_be_resumed() {
+    let test = Loop::new();
+    let name = |bytes: &[u8]| std::ffi::OsString::from_vec(bytes.to_vec());
+    let folder = test.work().join(name(b"caf\xe9"));
+    std::fs::create_dir(&folder).expect("can be created");
+    std::fs::write(folder.join(name(b"\xe9")), "do it\n").expect("can be written");
+    let in_it = |words: Vec<std::ffi::OsString>| {
+        test.launch(&mut test.command_in(&folder, words)).ends().exits(125).stdout
+    };
+    let words = ["run", "--max-iterations", "1", "--stdin"].map(Into::into);
+    let command = ["--", crate::MISBEHAVE, "cat"].map(Into::into);
+    let words = words.into_iter().chain([name(b"\xe9")]).chain(command);
+    assert_eq!(in_it(words.collect()), "do it\n");
+    let again = ["resume", "--raise", "iterations=2"].map(Into::into).to_vec();
+    assert_eq!(in_it(again), "do it\n");
 }
 
 #[test]

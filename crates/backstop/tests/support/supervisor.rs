@@ -119,6 +119,7 @@ fn supervise(handle: &Handle, home: Home, run: RunId, policy: &str, settings: Se
             start_ticks: 1,
             outer_start_ticks: 1,
             cgroup: None,
+            lease_ms: None,
         };
         let hour = Duration::from_secs(3600);
         let lease = store.lease_acquire(run, &holder, hour, None).await.expect("a lease");

@@ -59,6 +59,7 @@ async fn fixture() -> Fixture {
         start_ticks: 1,
         outer_start_ticks: 1,
         cgroup: None,
+        lease_ms: None,
     };
     let minute = Duration::from_secs(60);
     let lease = store.lease_acquire(run.id, &holder, minute, None).await.unwrap();

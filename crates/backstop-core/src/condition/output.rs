@@ -253,6 +253,24 @@ record! {
     }
 }
 
+impl CustomScript {
+    /// The line that a shell is given, where that is all that is run.
+    pub fn shell_line(&self) -> Option<&str> {
+        match self.args.as_slice() {
+            [flag, line] if flag == "-c" && SHELLS.contains(&self.script.0.as_str()) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// What is run, in words.
+    fn what(&self) -> String {
+        match self.shell_line() {
+            Some(line) => quoted(line),
+            None => format!("the script {}", quoted(&self.script.0)),
+        }
+    }
+}
+
 impl Kind for CustomScript {
     const TYPE: &'static str = "custom_script";
     const EXAMPLE: &'static str = r#"{ type = "custom_script", script = "./check.sh" }"#;
@@ -264,7 +282,7 @@ impl Kind for CustomScript {
     }
 
     fn describe(&self) -> String {
-        format!("when the script {} succeeds", quoted(&self.script.0))
+        format!("when {} succeeds", self.what())
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
@@ -272,14 +290,16 @@ impl Kind for CustomScript {
     }
 
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
-        let script = quoted(&self.script.0);
+        let mut begins = self.what();
+        begins[..1].make_ascii_uppercase();
+        let named = quoted(self.shell_line().unwrap_or(&self.script.0));
         match measure.truth {
-            Truth::Yes => format!("The script {script} succeeded"),
+            Truth::Yes => format!("{begins} succeeded"),
             Truth::No if answered(&self.key, scene).is_none() => {
-                format!("Nobody has run {script} yet")
+                format!("Nobody has run {named} yet")
             }
-            Truth::No => format!("The script {script} has not succeeded"),
-            Truth::Unknown => could_not(&format!("run {script}"), &self.key, scene),
+            Truth::No => format!("{begins} has not succeeded"),
+            Truth::Unknown => could_not(&format!("run {named}"), &self.key, scene),
         }
     }
 
@@ -364,6 +384,9 @@ fn last_line(text: &str) -> String {
 fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(LARGEST_REGEX).build()
 }
+
+/// Shells that take a line behind `-c`.
+const SHELLS: [&str; 2] = ["/bin/sh", "sh"];
 
 /// Enough for any pattern written by hand; more would let one rule take all memory.
 const LARGEST_REGEX: usize = 10 << 20;

@@ -19,7 +19,8 @@ use super::ending::{Ending, Step};
 use super::idle::Idle;
 use super::tellers::Tellers;
 use super::{Dispatcher, Exporting, Happening, Order, RunError};
-use crate::capture::{Captured, Summary, is_directive};
+use crate::capture::harmless::harmless;
+use crate::capture::{Captured, Summary};
 use crate::drift::WorkBefore;
 use crate::proof::Proof;
 use crate::report::{Phase, Remark};
@@ -393,24 +394,19 @@ impl Dispatcher {
         is_named || Agent::is_asked_for_records(command) && !is_redirected
     }
 
-    /// A bad exit as an error, with the last thing that the command said. What kind of error it is
-    /// tells only what it said where errors are said.
+    /// A bad exit as an error, with the last line that the command said where errors are said. What it
+    /// printed is its work: no rule on errors may fire for that.
     fn error_of(&self, how: &str, summary: &Summary) -> ErrorSeen {
-        let with = |said: &str| match said.trim() {
+        let said = harmless(summary.last_error_line.as_bytes());
+        let message = match said.trim() {
             "" => how.to_owned(),
             said => format!("{how}: {said}"),
         };
-        let message = with(&summary.last_error_line);
         let words = self.engine.policy().settings.errors.as_ref();
         let category = words.and_then(|words| words.category(&message));
-        // What it told us on the way is no cause, and neither is an agent's record: who reads those
-        // tells its errors.
-        let printed = Some(&*summary.last_line)
-            .filter(|line| !is_directive(line) && !is_record(line, summary.agent));
-        let is_silent = summary.last_error_line.trim().is_empty();
         ErrorSeen {
             category: category.unwrap_or(ErrorCategory::Recoverable),
-            message: if is_silent { with(printed.unwrap_or_default()) } else { message },
+            message,
             signature: None,
         }
     }
@@ -455,16 +451,6 @@ impl Dispatcher {
             self.remark(&Remark::Warning(warning));
         }
     }
-}
-
-/// Whether a line is the JSON of an agent, or the end of it.
-fn is_record(line: &str, agent: Option<(Agent, Outcome)>) -> bool {
-    let line = line.trim();
-    // In brackets or braces may stand anything: `[ERROR] Failed to execute goal`.
-    let is_json = ["{\"", "[{", "}", "]"].iter().any(|begin| line.starts_with(begin))
-        || line.starts_with(['{', '['])
-            && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
-    is_json && agent.is_some_and(|(agent, _)| agent.prints_json())
 }
 
 /// What the supervised side has told in the current iteration.

@@ -16,6 +16,8 @@ use crate::verify::last_lines;
 #[derive(Debug)]
 pub(super) struct ScriptQuestion {
     pub(super) name: String,
+    /// A shell runs it, and tells by its own exit codes that there is nothing to run.
+    is_shell_line: bool,
     pub(super) every: Option<Duration>,
     command: SideCommand,
     tree: Rc<Tree>,
@@ -31,7 +33,8 @@ impl ScriptQuestion {
         command.merge_streams = true;
         command.output_cap = OUTPUT_CAP;
         Self {
-            name: script.script.0.clone(),
+            name: script.shell_line().unwrap_or(&script.script.0).to_owned(),
+            is_shell_line: script.shell_line().is_some(),
             every: script.every.map(|every| every.0),
             command,
             tree,
@@ -41,7 +44,9 @@ impl ScriptQuestion {
     pub(super) async fn run(&self) -> Answer {
         let mut command = self.command.clone();
         // It may have been written since the last time, so it is looked for each time.
-        if let Invocation::Program(words) = &mut command.invocation {
+        if let Invocation::Program(words) = &mut command.invocation
+            && !self.is_shell_line
+        {
             let here = self.command.cwd.join(&self.name);
             if self.name.contains('/') || here.exists() {
                 words[0] = here.into();
@@ -61,9 +66,17 @@ impl ScriptQuestion {
             return Answer::unknown("nobody can tell how it ended");
         };
         let printed = last_lines(&outcome.stdout, DETAIL_CHARACTERS);
+        if let Some(code) = exit.code.filter(|code| self.is_shell_line && NOT_RUN.contains(code)) {
+            return Answer::unknown(match printed.as_str() {
+                "" => format!("exit status {code}"),
+                printed => printed.to_owned(),
+            });
+        }
         Answer { met: Some(exit.code == Some(0)), detail: (!printed.is_empty()).then_some(printed) }
     }
 }
 
+/// What a shell ends with where a command may not be executed, or was not found.
+const NOT_RUN: [i32; 2] = [126, 127];
 const OUTPUT_CAP: usize = 16 << 10;
 const DETAIL_CHARACTERS: usize = 500;

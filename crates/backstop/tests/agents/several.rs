@@ -159,13 +159,17 @@ fn a_cost_that_one_of_two_agents_does_not_tell_is_not_known() {
 }
 
 #[test]
-fn the_cause_of_a_failure_may_stand_in_brackets() {
+fn the_cause_of_a_failure_is_what_was_said_where_errors_are_said() {
     let test = Loop::new().file("stream", &claude(&[result("Read it.", false)]));
     let goal = "[ERROR] Failed to execute goal";
-    let test = test.script("agent.sh", &format!("cat stream; echo '{goal}'; exit 1"));
-    test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
-    let message = test.events("error")[0]["message"].clone();
-    assert_eq!(message, format!("exit status 1: {goal}"));
+    for (place, message) in
+        [(">&2", format!("exit status 1: {goal}")), ("", "exit status 1".into())]
+    {
+        let agent = format!("cat stream; echo '{goal}' {place}; exit 1");
+        let test = Loop::new().file("stream", &test.read("stream")).script("agent.sh", &agent);
+        test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
+        assert_eq!(test.events("error")[0]["message"], message);
+    }
 }
 
 #[test]

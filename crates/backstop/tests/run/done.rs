@@ -189,3 +189,24 @@ fn a_single_iteration_that_is_killed_says_by_what() {
     let ended = test.run(["run", "--once", "--", "sh", "-c", "kill -9 $$"]).exits(31);
     assert!(ended.stderr.contains("The command was ended by SIGKILL"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_line_for_a_shell_is_named_by_itself() {
+    let test = Loop::new();
+    let line = "test -e DONE -a 1 = 1";
+    let ended = test.run(["run", "--until-script", line, "--", "touch", "DONE"]).exits(0);
+    assert!(ended.stderr.contains(&format!("'{line}' succeeds (done)")), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("/bin/sh"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_line_that_names_no_command_is_warned_of_once() {
+    let test = Loop::new();
+    let flags = ["run", "--until-script", "nosuch --x", "--max-iterations", "2", "--", "true"];
+    let ended = test.run(flags).exits(125);
+    let probes = test.events("probe");
+    assert!(!probes.is_empty() && probes.iter().all(|probe| probe["met"].is_null()), "{probes:?}");
+    let warned = "could not run `nosuch --x`: ";
+    assert_eq!(ended.stderr.matches(warned).count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("not found"), "{}", ended.stderr);
+}

@@ -4,20 +4,12 @@ use std::time::Duration;
 
 use backstop_core::condition::{Condition, Measure};
 use backstop_core::engine::Engine;
-use backstop_core::id::RunId;
 use backstop_core::policy::Rule;
 use backstop_core::state::Statistics;
 use backstop_core::time::Timestamp;
 use backstop_core::verdict::Verdict;
 
 use crate::text::harmless;
-
-/// The beginning of a run's name that tells it from those of the same second, for commands.
-///
-/// Names begin with the time: fewer characters would also be the beginning of the runs around it.
-pub fn short(run: RunId) -> String {
-    run.as_str()[..SHORT].to_owned()
-}
 
 /// A duration with its two largest parts: `2h 5m`, `41m 10s`, `3.2s`, `12ms`.
 pub fn duration(duration: Duration) -> String {
@@ -239,7 +231,6 @@ fn plain(figure: f64) -> String {
     decimal(figure, "")
 }
 
-const SHORT: usize = 8;
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 

@@ -3,11 +3,9 @@
 
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
-use backstop_core::reason::{ReasonCode, Values};
+use backstop_core::reason::{AnyReason, ReasonCode, Values};
 use backstop_core::state::{self, RunState, RunStatus, StopReason};
 use serde::Serialize;
-
-use crate::figures::short;
 
 /// A run as it was left, or as it goes on.
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +76,13 @@ impl Standing<'_> {
 
     /// At most three commands, the most helpful first.
     pub fn next_commands(&self) -> Vec<NextCommand> {
-        let run = short(self.state.run_id);
+        let run = self.state.run_id;
         let mut commands = Vec::new();
         if let Some(reason) = &self.state.stop_reason {
             let reason = self.engine.policy().reason(&reason.code);
-            commands = reason.next_commands(&self.values().with("run", &run));
+            let values = self.values().with("run", run);
+            commands = reason.next_commands(&values);
+            commands.extend(self.raising(&reason, &values));
             if self.unmetered() {
                 commands.retain(|command| !command.contains(" --raise "));
                 commands.insert(0, format!("backstop resume {run} --unmetered allow"));
@@ -110,6 +110,9 @@ impl Standing<'_> {
         if self.state.run_status == RunStatus::Held && !commands.iter().any(lets_go) {
             commands.insert(0, format!("backstop resume {run}"));
         }
+        if self.state.run_status == RunStatus::Paused && self.supervised && !self.interrupted {
+            commands.insert(0, format!("backstop pause {run} --continue"));
+        }
         let usual: &[&str] = match (self.state.run_status, self.interrupted) {
             (_, true) => &["resume", "doctor", "logs"],
             (RunStatus::Running | RunStatus::Paused, false) if self.supervised => {
@@ -130,6 +133,14 @@ impl Standing<'_> {
         commands.truncate(MOST_COMMANDS);
         let offered = |command: String| NextCommand { good_for: good_for(&command), command };
         commands.into_iter().map(offered).collect()
+    }
+
+    /// How to raise a limit that has a reason of its policy's own: it does not go on otherwise.
+    fn raising(&self, reason: &AnyReason<'_>, values: &Values) -> Option<String> {
+        let AnyReason::Custom(reason) = reason else { return None };
+        let mut limits = self.engine.policy().raisable().into_iter();
+        let template = format!("backstop resume {{run}} --raise {}={{raised|VALUE}}", reason.code);
+        limits.any(|limit| limit.code == reason.code).then(|| values.fill_command(&template))
     }
 
     /// Whether it is not the limit that was reached, but nobody can tell how far it is.
@@ -197,6 +208,7 @@ fn good_for(command: &str) -> &'static str {
         "release" => "let it go",
         "attach" => "watch it live",
         "stop" => "end it",
+        "pause" if has("--continue") => "let it go on",
         "replay" => "what another policy would have done",
         "policy" if has("explain") => "every rule in plain words",
         "policy" if has("apply") => "put an edited policy in force",

@@ -13,7 +13,7 @@ use backstop_runner::tree::Tree;
 
 fn main() -> io::Result<()> {
     let starts: u32 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
-    outer::enter()?;
+    outer::enter("backstop resume")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(compare(starts))
 }

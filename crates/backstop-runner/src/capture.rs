@@ -35,12 +35,12 @@ use backstop_adapters::{Agent, Outcome, Translator};
 use backstop_core::event::EventKind;
 use backstop_core::redact::Redactor;
 
-pub(crate) use directive::is_directive;
 pub use ear::Reading;
 pub(crate) use ear::moment;
 pub use matcher::BadPattern;
 pub use pump::{Pump, StartError};
 pub use screen::LiveTerminal;
+pub(crate) use screen::WITHOUT_BLOCK;
 pub use transcript::Transcript;
 
 /// What the pump has to know before the first iteration.

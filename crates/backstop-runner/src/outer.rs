@@ -26,15 +26,17 @@ pub use detach::{Detached, Herald, Outcome, detach};
 use control::Message;
 
 /// Becomes two processes, and returns in the inner one. The outer one never comes back from here:
-/// it ends with the inner one's exit code.
+/// it ends with the inner one's exit code. Should the inner one die, it names the command that resumes
+/// the run.
 ///
 /// Where there are no sub-reapers there is no outer process either.
 ///
 /// # Errors
 /// This process has threads already, or the system refuses another process.
-pub fn enter() -> io::Result<()> {
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "nobody would name it"))]
+pub fn enter(resume: &str) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    split()?;
+    split(resume)?;
     Ok(())
 }
 
@@ -66,6 +68,12 @@ pub(crate) fn confirm_suspended() {
     tell(&Message::Suspended);
 }
 
+/// Tells the outer process whether the terminal has a live block, which it takes away should this
+/// process die.
+pub(crate) fn announce_block(is_shown: bool) {
+    tell(&Message::Block(is_shown));
+}
+
 /// The channel whose end means that the outer process has died.
 pub(crate) fn channel() -> io::Result<Option<UnixStream>> {
     OUTER.get().map(|outer| outer.control.try_clone()).transpose()
@@ -81,7 +89,7 @@ struct Outer {
 }
 
 #[cfg(target_os = "linux")]
-fn split() -> io::Result<()> {
+fn split(resume: &str) -> io::Result<()> {
     use nix::sys::signal::SigmaskHow;
     use nix::unistd::ForkResult;
 
@@ -100,7 +108,7 @@ fn split() -> io::Result<()> {
         }
         Ok(ForkResult::Parent { child }) => {
             drop(inner_end);
-            relay::Relay::new(child, outer_end).run()
+            relay::Relay::new(child, outer_end, resume).run()
         }
         Err(error) => {
             mask_before.thread_set_mask()?;

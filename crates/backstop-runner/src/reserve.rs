@@ -27,7 +27,9 @@ impl Reserve {
             fill(&file).map(|()| Self { _file: file })
         });
         taken.map_err(|source| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
                 let why = format!("{source}, and a run needs {} KiB at least", SIZE >> 10);
                 RunError::Store(StoreError::Full(why).into())
             }

@@ -36,6 +36,23 @@ pub async fn resolve(store: &dyn Store, text: &str, here: &Path) -> Result<Run, 
     }
 }
 
+/// The beginning of a run's name that no other run's name has: where several began at once, it is
+/// longer.
+///
+/// # Errors
+/// The store can't be read.
+pub async fn shown_name(store: &dyn Store, run: RunId) -> Result<String, StoreError> {
+    for length in SHORTEST..RunId::LENGTH {
+        let prefix = run.as_str()[..length].to_owned();
+        let filter =
+            RunFilter { prefix: Some(prefix.clone()), limit: Some(2), ..RunFilter::default() };
+        if store.run_list(&filter).await?.len() < 2 {
+            return Ok(prefix);
+        }
+    }
+    Ok(run.to_string())
+}
+
 async fn latest(store: &dyn Store, here: &Path) -> Result<Run, ResolveError> {
     let newest = |cwd| RunFilter { cwd, limit: Some(1), ..RunFilter::default() };
     let of_here = store.run_list(&newest(Some(here.to_string_lossy().into_owned()))).await?;
@@ -53,5 +70,7 @@ fn listed(candidates: &[Run]) -> String {
 /// The word for the newest run.
 pub const LATEST: &str = "latest";
 
+/// Enough for runs that did not begin at once: names begin with the time.
+const SHORTEST: usize = 8;
 /// How many runs are worth naming to one who was not clear enough.
 const MOST: u32 = 8;

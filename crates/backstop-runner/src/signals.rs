@@ -36,8 +36,10 @@ pub struct Signals {
     suspend: unix::Signal,
     carry_on: unix::Signal,
     resize: unix::Signal,
-    /// Passed on by the outer process, without a meaning here; they must not end us.
-    _meaningless: [unix::Signal; 2],
+    /// Passed on by the outer process, without a meaning here, or told as well by the write that
+    /// makes a file too large; they must not end us. What is started has its own again: a handler
+    /// does not outlive the start of a program, as it would if they were ignored.
+    _meaningless: [unix::Signal; 3],
     /// None once the outer process has died, or if there never was one.
     outer: Option<UnixStream>,
 }
@@ -69,6 +71,7 @@ impl Signals {
             _meaningless: [
                 unix::signal(SignalKind::user_defined1())?,
                 unix::signal(SignalKind::user_defined2())?,
+                unix::signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32))?,
             ],
             outer,
         })

@@ -18,8 +18,10 @@ mod reference;
 mod remote;
 mod report;
 mod sanitise;
+mod shown_commands;
 mod store;
 mod terminal;
+mod usage;
 
 pub use reference::reference;
 
@@ -44,6 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             .into();
         }
     };
+    shown_commands::remember(&given);
     let mut terminal = Terminal::new(arguments.color);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let code = commands::run(arguments.command, &given, &mut terminal)?;
@@ -64,7 +67,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Reads the command line, and which of it are flags and which are variables.
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Arguments, Given), clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(arguments).map_err(usage::with_tip)?;
     let given = Given::of(&matches);
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;

@@ -15,7 +15,7 @@ mod tests;
 pub use card::{Card, appearance, shown_command};
 pub use decision::{bars, decision};
 pub use figures::{
-    age, bytes, counted, dollars, duration, gauges, painted, percent, rounded, short,
+    age, bytes, command_line, counted, dollars, duration, gauges, painted, percent, rounded,
 };
 pub use human::Human;
 pub use iteration::verified;

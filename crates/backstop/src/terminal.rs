@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use anstream::AutoStream;
 
 use crate::error::Error;
+use crate::shown_commands::complete;
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -75,7 +76,7 @@ impl Terminal {
 
     /// Says something beside the data; a closed standard error is nobody's fault.
     pub fn remark(&mut self, text: &str) {
-        let _ = writeln!(self.err, "{text}");
+        let _ = writeln!(self.err, "{}", complete(text));
     }
 }
 

@@ -226,7 +226,7 @@ fn comparable_word(word: &str) -> &str {
 /// `1M7FQDQEY570K`, or the part of it that people type.
 fn is_run(word: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
-    matches!(word.len(), 8 | 13) && word.starts_with('1') && word.bytes().all(is_name)
+    matches!(word.len(), 8..=13) && word.starts_with('1') && word.bytes().all(is_name)
 }
 
 /// `12ms`, `3s`, `2m`.

@@ -515,6 +515,23 @@ fn start_behind(test: &Loop, before: &str, arguments: &[impl AsRef<std::ffi::OsS
     test.launch(&mut command)
 }
 
+/// A limit on the size of files is met by a write that fails, and not by a signal that kills.
+#[test]
+fn files_that_may_not_grow_end_no_supervisor() {
+    let agent = "head -c 30000000 /dev/zero; kill -XFSZ $$; touch survived";
+    let words = ["run", "--max-iterations", "1", "--", "./agent.sh"];
+    // In blocks of 512 bytes: less than a run keeps free, and more.
+    let test = Loop::new().script("agent.sh", agent);
+    let ended = start_behind(&test, "ulimit -f 200", &words).ends();
+    assert!(matches!(ended.code, Some(73 | 74)), "{:?} {}", ended.code, ended.stderr);
+    assert!(!ended.stderr.contains("died"), "{}", ended.stderr);
+    let test = Loop::new().script("agent.sh", agent);
+    let ended = start_behind(&test, "ulimit -f 3000", &words).ends().exits(125);
+    assert!(ended.stderr.contains("File too large"), "{}", ended.stderr);
+    assert!(!test.exists("survived"), "the signal still ends what the run starts");
+    assert_eq!(test.events("iteration_finished")[0]["signal"], 25);
+}
+
 /// Row 26.
 #[test]
 fn orphans_that_end_are_collected_while_the_iteration_runs() {

@@ -325,6 +325,36 @@ fn a_supervisor_that_is_killed_while_it_asks_leaves_a_usable_terminal() {
 }
 
 #[test]
+fn a_supervisor_that_is_killed_takes_its_block_along() {
+    let test = Loop::new().script("agent.sh", COUNTS);
+    let terminal = Terminal::new(24, 80);
+    let mut run = terminal.start(&test, &["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    terminal.shows("the block", |rows| rows[22].starts_with(" iteration 1 · "));
+    let outer = run.child.id();
+    let agents = test.processes();
+    let inner = test.marked().into_iter().find(|pid| *pid != outer && !agents.contains(pid));
+    support::looping::send(inner.expect("a supervisor"), rustix::process::Signal::KILL);
+    assert_eq!(run.code(), Some(70));
+    terminal.shows("its last words", |rows| rows.iter().any(|row| row.contains("supervisor died")));
+    let rows = terminal.rows();
+    assert!(!rows.iter().any(|row| row.starts_with(" iteration 1 · ")), "{rows:#?}");
+    // All rows scroll again.
+    terminal.lock().emulator.process("\r\n".repeat(24).as_bytes());
+    assert!(terminal.rows().iter().all(String::is_empty), "{:#?}", terminal.rows());
+}
+
+#[test]
+fn a_cursor_that_the_command_hid_is_shown_again() {
+    let test = Loop::new().script("agent.sh", &format!("printf '\\033[?25l'; {COUNTS}"));
+    let terminal = Terminal::new(24, 80);
+    let mut run = terminal.start(&test, &["run", "--max-iterations", "1", "--", "./agent.sh"]);
+    wait_for("a hidden cursor", || terminal.lock().emulator.screen().hide_cursor());
+    go_on(&test);
+    assert_eq!(run.code(), Some(125));
+    wait_for("the cursor", || !terminal.lock().emulator.screen().hide_cursor());
+}
+
+#[test]
 fn an_attended_run_starts_by_a_key() {
     let test = Loop::new().script("agent.sh", "echo $BACKSTOP_ITERATION >> went");
     let terminal = Terminal::new(24, 80);

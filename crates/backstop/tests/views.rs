@@ -49,6 +49,22 @@ fn without_dates(text: &str) -> String {
 }
 
 #[test]
+fn runs_that_began_at_once_can_be_told_apart() {
+    let test = Test::new();
+    let ids = ["4K7Q2M9X1BD3F", "4K7Q2M9X1BD3G", "4K7Q2M9X1XXXX"];
+    for id in ids {
+        planted(&test, id, 3, Halt::Whole);
+    }
+    let listed = test.run(["ls"]).exits(0).stdout;
+    let names: Vec<_> = listed.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["4K7Q2M9X1X", "4K7Q2M9X1BD3G", "4K7Q2M9X1BD3F"]);
+    for (name, id) in names.into_iter().zip(ids.iter().rev()) {
+        let shown = test.run(["show", name]).exits(0).stdout;
+        assert!(shown.contains(&format!("backstop doctor {id} ")), "{shown}");
+    }
+}
+
+#[test]
 fn there_may_be_no_runs_yet() {
     let test = Test::new();
     let ended = test.run(["ls"]).exits(0);
@@ -129,11 +145,11 @@ fn a_run_is_shown_with_its_card_its_limits_and_its_decisions() {
 
       ran        3 iterations · 5m active
       spent      $3 of $20 · 3k tokens
-      report     backstop report 4K7Q2M9X
+      report     backstop report 4K7Q2M9X1BD3F
 
-      next       backstop doctor 4K7Q2M9X              why, with the evidence
-                 backstop resume 4K7Q2M9X --note "…"   go on, with a hint
-                 backstop replay 4K7Q2M9X --preset moderator
+      next       backstop doctor 4K7Q2M9X1BD3F              why, with the evidence
+                 backstop resume 4K7Q2M9X1BD3F --note "…"   go on, with a hint
+                 backstop replay 4K7Q2M9X1BD3F --preset moderator
 
       max iterations  ░░░░░░░░░░░░░  Iteration 3/50
       max cost        █░░░░░░░░░░░░  $3.00 of $20.00
@@ -193,7 +209,7 @@ fn an_interrupted_run_is_shown_as_one() {
     assert_eq!(object["facts"]["active_ms"], 210_000);
     let shown = test.run(["show"]).exits(0).stdout;
     assert!(
-        shown.contains("✗ interrupted") && shown.contains("backstop resume 4K7Q2M9Z"),
+        shown.contains("✗ interrupted") && shown.contains("backstop resume 4K7Q2M9Z00000"),
         "{shown}"
     );
 }
@@ -286,7 +302,7 @@ fn old_runs_are_pruned_and_others_are_not() {
     assert!(log(old) && !planted.fetch(old).pruned);
     let done = test.run(["prune", "--older", "1h"]).exits(0).stdout;
     assert!(
-        done.contains("4K7Q2M9X") && done.contains("removed journals and logs of 1 run"),
+        done.contains(STALLED) && done.contains("removed journals and logs of 1 run"),
         "{done}"
     );
     assert!(!log(old) && log(left));
@@ -294,6 +310,9 @@ fn old_runs_are_pruned_and_others_are_not() {
     // What is known of it stays.
     let shown = test.run(["show", STALLED]).exits(0).stdout;
     assert!(shown.contains("stopped: stalled") && shown.contains("removed by age"), "{shown}");
+    for gone in ["resumable", "backstop resume", "backstop doctor"] {
+        assert!(!shown.contains(gone), "{gone}: {shown}");
+    }
     assert!(test.run(["ls", "--json"]).exits(0).stdout.contains(STALLED));
     let again = test.run(["prune", "--older", "1h"]).exits(0).stdout;
     assert!(again.contains("has anything to remove"), "{again}");
@@ -360,7 +379,10 @@ fn ctrl_c_only_lets_go_of_the_run() {
     let ended = attached.wait_with_output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(0), "{said}");
-    assert!(said.contains("which goes on") && said.contains("backstop stop 4K7Q2M9Z"), "{said}");
+    assert!(
+        said.contains("which goes on") && said.contains("backstop stop 4K7Q2M9Z00000"),
+        "{said}"
+    );
     assert_eq!(planted.fetch(lease.run).status.as_str(), "running");
 }
 

@@ -75,7 +75,7 @@ impl ProgressKinds {
         Self(kinds.iter().fold(0, |set, kind| set | 1 << *kind as u8))
     }
 
-    pub(crate) fn contains(self, kind: ProgressKind) -> bool {
+    pub fn contains(self, kind: ProgressKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 }

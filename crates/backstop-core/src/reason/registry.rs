@@ -244,7 +244,7 @@ reasons! {
             `conditions`.",
         next_commands: [
             "backstop doctor {run}",
-            "backstop policy explain",
+            "backstop show {run}",
             "backstop resume {run}",
         ],
         since: "0.1.0",
@@ -655,8 +655,8 @@ reasons! {
             explains itself and has an exit code of its own.",
         next_commands: [
             "backstop show {run}",
-            "backstop policy explain",
             "backstop resume {run}",
+            "backstop report {run}",
         ],
         since: "0.1.0",
     }

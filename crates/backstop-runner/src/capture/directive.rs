@@ -108,11 +108,6 @@ impl DirectiveScanner {
     }
 }
 
-/// Whether a line is one that tells backstop something.
-pub(crate) fn is_directive(line: &str) -> bool {
-    line.as_bytes().starts_with(PREFIX)
-}
-
 const PREFIX: &[u8] = b"::backstop ";
 const LONGEST: usize = 1 << 20;
 

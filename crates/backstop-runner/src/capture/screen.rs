@@ -11,6 +11,7 @@ use rustix::termios::tcgetwinsize;
 
 use super::outlet::{Hurry, Outlet};
 use super::tracker::{Damage, Tracker};
+use crate::outer;
 
 /// A terminal that a live block is shown on.
 #[derive(Debug)]
@@ -124,8 +125,7 @@ impl Screen {
     /// The terminal has another size.
     pub fn resized(&mut self) {
         if self.shown.take().is_some() {
-            // Nobody knows where the block is now, but that it is below the cursor.
-            self.terminal.write(b"\x1b7\x1b[r\x1b8\x1b[J");
+            self.terminal.write(WITHOUT_BLOCK);
         }
         self.drawn_at = None;
     }
@@ -136,6 +136,9 @@ impl Screen {
         let height = lines.len() as u16;
         let mut text = String::new();
         let before = self.shown.take();
+        if before.is_some() != (height > 0) {
+            outer::announce_block(height > 0);
+        }
         // How many rows are kept free as they should be.
         let free = before.as_ref().filter(|shown| shown.rows == rows && !shown.damage.region);
         let free = free.map_or(0, Shown::height);
@@ -174,6 +177,9 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.leave();
+        if self.tracker.hides_cursor() {
+            self.terminal.write(b"\x1b[?25h");
+        }
     }
 }
 
@@ -199,6 +205,9 @@ fn set_region(text: &mut String, rows: u16, height: u16) {
         let _ = write!(text, "\x1b7\x1b[1;{}r\x1b8", rows - height);
     }
 }
+
+/// Takes a block away of which nobody knows where it is, but that it is below the cursor.
+pub(crate) const WITHOUT_BLOCK: &[u8] = b"\x1b7\x1b[r\x1b8\x1b[J";
 
 const FEWEST_ROWS: usize = 5;
 const REDRAW_EVERY: Duration = Duration::from_millis(100);

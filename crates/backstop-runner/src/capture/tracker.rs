@@ -10,6 +10,7 @@ pub(super) struct Tracker {
     missing: u8,
     /// The child has saved the cursor and will want it back.
     has_saved: bool,
+    hides_cursor: bool,
     damage: Damage,
 }
 
@@ -62,6 +63,11 @@ impl Tracker {
         self.place == Place::Text && self.missing == 0 && !self.has_saved
     }
 
+    /// Whether the child has hidden the cursor and not shown it again.
+    pub fn hides_cursor(&self) -> bool {
+        self.hides_cursor
+    }
+
     /// What was done since the last time that somebody asked.
     pub fn take_damage(&mut self) -> Damage {
         std::mem::take(&mut self.damage)
@@ -94,7 +100,7 @@ impl Tracker {
                     ([], b'8') => self.has_saved = false,
                     ([], b'c') => {
                         self.damage = Damage { region: true, text: true };
-                        self.has_saved = false;
+                        (self.has_saved, self.hides_cursor) = (false, false);
                     }
                     _ => {}
                 }
@@ -117,12 +123,17 @@ impl Tracker {
             ([] | [b'0' | b'2'], b'J') => self.damage.text = true,
             ([b'0'..=b'9' | b';', ..] | [], b'r') => self.damage.region = true,
             // A soft reset.
-            ([b'!'], b'p') => (self.damage.region, self.has_saved) = (true, false),
+            ([b'!'], b'p') => {
+                (self.damage.region, self.has_saved, self.hides_cursor) = (true, false, false);
+            }
             ([b'?', modes @ ..], b'h' | b'l') => {
                 let switches_screen = |mode: &[u8]| matches!(mode, b"47" | b"1047" | b"1049");
                 if modes.split(|byte| *byte == b';').any(switches_screen) {
                     // The other screen is empty; on the way back the block is still there.
                     self.damage = Damage { region: true, text: last == b'h' };
+                }
+                if modes.split(|byte| *byte == b';').any(|mode| mode == CURSOR) {
+                    self.hides_cursor = last == b'l';
                 }
             }
             _ => {}
@@ -153,6 +164,8 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
+/// The mode in which the cursor is shown.
+const CURSOR: &[u8] = b"25";
 const LONGEST_SEQUENCE: usize = 32;
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub enum Message {
     ControlGroup(PathBuf),
     /// The tree is stopped.
     Suspended,
+    /// Whether the terminal has a live block.
+    Block(bool),
 }
 
 impl Message {
@@ -22,6 +24,8 @@ impl Message {
             Self::Run(run) => format!("run {run}\n"),
             Self::ControlGroup(path) => format!("cgroup {}\n", hexadecimal(path)),
             Self::Suspended => "suspended\n".to_owned(),
+            Self::Block(true) => "block shown\n".to_owned(),
+            Self::Block(false) => "block gone\n".to_owned(),
         }
     }
 
@@ -30,6 +34,8 @@ impl Message {
             ("run", name) => name.parse().ok().map(Self::Run),
             ("cgroup", path) => from_hexadecimal(path).map(Self::ControlGroup),
             ("suspended", "") => Some(Self::Suspended),
+            ("block", "shown") => Some(Self::Block(true)),
+            ("block", "gone") => Some(Self::Block(false)),
             _ => None,
         }
     }
@@ -73,8 +79,13 @@ mod tests {
     #[test]
     fn messages_survive_being_cut_anywhere() {
         let path = PathBuf::from(std::ffi::OsString::from_vec(b"/a b\n\xff".to_vec()));
-        let messages =
-            [Message::Run(RunId::new(5, 6)), Message::ControlGroup(path), Message::Suspended];
+        let messages = [
+            Message::Run(RunId::new(5, 6)),
+            Message::ControlGroup(path),
+            Message::Suspended,
+            Message::Block(true),
+            Message::Block(false),
+        ];
         let bytes: String = messages.iter().map(Message::line).collect();
         for cut in 0..bytes.len() {
             let mut lines = Lines::default();
@@ -87,6 +98,9 @@ mod tests {
     #[test]
     fn nonsense_is_no_message() {
         let mut lines = Lines::default();
-        assert_eq!(lines.take_in(b"\nrun\nrun x\ncgroup zz\nsuspended now\n\xff\nother\n"), []);
+        assert_eq!(
+            lines.take_in(b"\nrun\nrun x\ncgroup zz\nsuspended now\nblock\n\xff\nother\n"),
+            []
+        );
     }
 }

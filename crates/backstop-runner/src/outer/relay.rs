@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use rustix::termios::{OptionalActions, Termios};
 
 use super::control::{Lines, Message};
+use crate::capture::WITHOUT_BLOCK;
 use crate::footprint;
 use crate::signals::ignores_hangups;
 use crate::tree::control_group::ControlGroup;
@@ -37,6 +38,9 @@ pub struct Relay {
     end: Option<End>,
     /// How the terminal was set before the inner process could change it.
     terminal: Option<Termios>,
+    has_block: bool,
+    /// The command that resumes a run.
+    resume: String,
 }
 
 /// How the inner process ended.
@@ -53,7 +57,7 @@ pub fn signals() -> SigSet {
 }
 
 impl Relay {
-    pub fn new(inner: Pid, control: UnixStream) -> Self {
+    pub fn new(inner: Pid, control: UnixStream, resume: &str) -> Self {
         Self {
             inner,
             control: Some(control),
@@ -65,6 +69,8 @@ impl Relay {
             passed_on: Vec::new(),
             end: None,
             terminal: rustix::termios::tcgetattr(rustix::stdio::stdin()).ok(),
+            has_block: false,
+            resume: resume.to_owned(),
         }
     }
 
@@ -86,8 +92,13 @@ impl Relay {
         std::process::exit(self.exit_code(end))
     }
 
-    /// A supervisor that died while it asked something has left the terminal without echo.
+    /// A supervisor that died while it asked something has left the terminal without echo, and one
+    /// that died beside its live block has left that, with the rows above it all that scrolls.
     fn restore_terminal(&self) {
+        if self.has_block {
+            // Where nobody reads, there is nobody to be shown less.
+            let _closed = io::stderr().write_all(&[WITHOUT_BLOCK, WRAPS_WITH_CURSOR].concat());
+        }
         let stdin = rustix::stdio::stdin();
         // Who is not in the foreground would be stopped by the attempt, and need not be seen.
         let in_foreground =
@@ -201,6 +212,7 @@ impl Relay {
                     self.control_group = self.run.and_then(|run| ControlGroup::of_run(run, path));
                 }
                 Message::Suspended => self.suspended = true,
+                Message::Block(is_shown) => self.has_block = is_shown,
             }
         }
         Ok(length > 0)
@@ -298,7 +310,8 @@ impl Relay {
             (Some(run), _) => {
                 complain(&format!(
                     "the supervisor died ({by}); what it ran was ended, nothing that was recorded \
-                     is lost; go on with `backstop resume {run}`"
+                     is lost; go on with `{} {run}`",
+                    self.resume
                 ));
                 INTERNAL
             }
@@ -310,6 +323,9 @@ fn complain(what: &str) {
     // Where nobody reads, there is nobody to tell.
     let _closed = writeln!(io::stderr(), "backstop: {what}");
 }
+
+/// What a block and its child may have switched off.
+const WRAPS_WITH_CURSOR: &[u8] = b"\x1b[?7h\x1b[?25h";
 
 const PASSED_ON: [Signal; 8] = [
     Signal::SIGINT,

@@ -26,7 +26,7 @@ use super::operate::{order, refuse_if_supervised};
 use crate::args::AttachArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{Human, question_lines, short, shown_command};
+use crate::report::{Human, question_lines, shown_command};
 use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
@@ -39,8 +39,7 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
     if !run.supervised {
         return Err(Error::NotNow(format!(
             "run {} has no supervisor, so there is nothing to watch\n\nhint: backstop show {}",
-            run.id,
-            short(run.id)
+            run.id, run.id
         )));
     }
     if !opened.wait(has_ended(&*opened.store, run.id))? {
@@ -53,9 +52,7 @@ pub fn run(arguments: &AttachArguments, terminal: &mut Terminal) -> Result<u8, E
         if watch_until_it_ends(&mut watch, &opened, &run)? == Ending::LetGo {
             terminal.remark(&format!(
                 "\nlet go of run {}, which goes on\n\nhint: backstop attach {} · backstop stop {}",
-                run.id,
-                short(run.id),
-                short(run.id)
+                run.id, run.id, run.id
             ));
             return Ok(exit_code::OK);
         }

@@ -18,8 +18,9 @@ use super::show::{last_decisions, local_time};
 use crate::args::DoctorArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{Card, WIDTH, columns, cut, gauges, hanging, painted, short, wrapped};
+use crate::report::{Card, WIDTH, columns, cut, gauges, hanging, painted, wrapped};
 use crate::sanitise::harmless;
+use crate::shown_commands::complete;
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -76,7 +77,7 @@ impl Finding {
         let mut text = hanging(&lead, &harmless(&self.words));
         if let Some(hint) = &self.hint {
             let indent = " ".repeat(WHAT + 4);
-            text.push_str(&wrapped(&format!("hint: {hint}"), &indent));
+            text.push_str(&wrapped(&format!("hint: {}", complete(hint)), &indent));
         }
         text.replacen(mark, &painted(mark, style, true), 1)
     }
@@ -192,8 +193,8 @@ impl<'a> Patient<'a> {
         for orphan in &self.orphans {
             text.push_str(&format!("  {:>7}  {}\n", orphan.pid, harmless(&orphan.name)));
         }
-        let run = short(self.look.run.id);
-        text + &format!("  end them: backstop doctor {run} --end-orphans\n")
+        let run = self.look.run.id;
+        text + &complete(&format!("  end them: backstop doctor {run} --end-orphans\n"))
     }
 
     fn json(&self) -> serde_json::Value {
@@ -219,8 +220,7 @@ fn end_orphans(patient: &Patient<'_>, terminal: &mut Terminal) -> Result<u8, Err
     let run = patient.look.run.id;
     if patient.is_driven() {
         return Err(Error::NotNow(format!(
-            "run {run} is supervised, so its processes are no orphans\n\nhint: backstop stop {}",
-            short(run)
+            "run {run} is supervised, so its processes are no orphans\n\nhint: backstop stop {run}"
         )));
     }
     let settings = patient.look.loaded.engine.policy().settings.loop_.as_ref();

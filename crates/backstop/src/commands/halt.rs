@@ -12,6 +12,7 @@ use super::operate::refuse_if_supervised;
 use crate::args::{HaltArguments, ReleaseArguments};
 use crate::error::Error;
 use crate::exit_code;
+use crate::shown_commands::complete;
 use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
 
@@ -31,7 +32,7 @@ pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Err
     opened.wait_for_services();
     reached.extend(opened.wait(order.going_on(&*opened.store))?);
     let reached: Vec<_> = reached.iter().rev().collect();
-    write!(terminal.out, "{}", ordered(&reached))?;
+    write!(terminal.out, "{}", complete(&ordered(&reached)))?;
     Ok(exit_code::OK)
 }
 

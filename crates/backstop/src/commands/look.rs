@@ -79,6 +79,7 @@ impl Look {
             verification: self.verification.as_deref(),
             interrupted: self.interrupted,
             supervised: self.run.supervised,
+            pruned: self.run.pruned,
             without: None,
         }
     }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use backstop_core::state::RunStatus;
 use backstop_core::time::Timestamp;
 use backstop_runner::clock::wall_time;
+use backstop_runner::resolve::shown_name;
 use backstop_runner::view::Listed;
 use backstop_store::{Run, RunFilter};
 use owo_colors::Style;
@@ -14,8 +15,7 @@ use crate::args::{LsArguments, ShownStatus};
 use crate::error::Error;
 use crate::exit_code;
 use crate::report::{
-    age, appearance, columns, cut, dollars, duration, hanging, painted, short, shown_command,
-    ways_out,
+    age, appearance, columns, cut, dollars, duration, hanging, painted, shown_command, ways_out,
 };
 use crate::sanitise::harmless;
 use crate::store::{Opened, here};
@@ -56,6 +56,8 @@ pub fn print(
 /// A run as it is listed.
 #[derive(Debug)]
 pub struct Row {
+    /// What it may be called.
+    pub name: String,
     pub listed: Listed,
     pub created_at: Timestamp,
     pub cwd: String,
@@ -80,7 +82,7 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
         if rows.len() >= arguments.limit as usize {
             break;
         }
-        let row = row(opened, run, now)?;
+        let row = row(opened, run, arguments.json, now)?;
         if row.is_wanted(arguments) {
             rows.push(row);
         }
@@ -88,10 +90,15 @@ fn rows(opened: &Opened, arguments: &LsArguments, now: Timestamp) -> Result<Vec<
     Ok(rows)
 }
 
-fn row(opened: &Opened, run: Run, now: Timestamp) -> Result<Row, Error> {
+fn row(opened: &Opened, run: Run, as_json: bool, now: Timestamp) -> Result<Row, Error> {
     let listed = opened.wait(Listed::look(&*opened.store, &run, now))?;
-    let Run { created_at, cwd, command, .. } = run;
-    Ok(Row { listed, created_at, cwd, command })
+    let Run { id, created_at, cwd, command, .. } = run;
+    // Programs read the whole name.
+    let name = match as_json {
+        true => id.to_string(),
+        false => opened.wait(shown_name(&*opened.store, id))?,
+    };
+    Ok(Row { name, listed, created_at, cwd, command })
 }
 
 impl Row {
@@ -127,7 +134,7 @@ impl Row {
         let reason = state.stop_reason.as_ref().map(|reason| harmless(&reason.code));
         let (word, _) = self.status();
         [
-            short(state.run_id),
+            self.name.clone(),
             word.clone(),
             // What is completed has that for its reason, too.
             reason.filter(|reason| *reason != word).unwrap_or_default(),
@@ -152,10 +159,11 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
         }
     }
     let taken = |widths: &[usize; CELLS]| widths.iter().map(|width| width + GAP).sum::<usize>();
-    // Where there is too little room for the command, the reason gives way.
-    let missing = (taken(&widths) + NARROWEST).saturating_sub(width);
+    // Where there is too little room, the command gives way, and only then the reason.
+    let missing = taken(&widths).saturating_sub(width + GAP);
     widths[REASON] = widths[REASON].saturating_sub(missing).max(HEADS[REASON].width());
-    let rest = width.saturating_sub(taken(&widths)).max(NARROWEST);
+    let rest = width.saturating_sub(taken(&widths));
+    let rest = if rest < NARROWEST { 0 } else { rest };
     let line = |cells: &[String; CELLS], last: &str| {
         let mut line = String::new();
         for (position, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -165,7 +173,8 @@ fn table(rows: &[Row], with_directory: bool, width: usize, now: Timestamp) -> St
             line.push_str(&if is_number { blanks + &cell } else { cell + &blanks });
             line.push_str("  ");
         }
-        format!("{line}{}", cut(last, rest)).trim_end().to_owned()
+        let last = if rest == 0 { String::new() } else { cut(last, rest) };
+        format!("{line}{last}").trim_end().to_owned()
     };
     let heads =
         line(&HEADS.map(str::to_owned), if with_directory { "where, what" } else { "what" });
@@ -191,7 +200,7 @@ fn questions(rows: &[Row], now: Timestamp) -> String {
     for row in rows {
         let Some(question) = &row.listed.question else { continue };
         let run = row.listed.state.run_id;
-        let lead = format!("{} ? ", short(run));
+        let lead = format!("{} ? ", row.name);
         let asked = hanging(&lead, &harmless(&question.question));
         let how = hanging(&" ".repeat(lead.width()), &ways_out(question, run, now));
         text.push_str(&format!("\n{asked}{how}"));
@@ -251,5 +260,5 @@ const REASON: usize = 2;
 const GAP: usize = 2;
 /// The longest reason of the registry.
 const WIDEST: usize = 20;
-/// What is left to the command on a narrow terminal.
-const NARROWEST: usize = 10;
+/// With less room than that a command says nothing.
+const NARROWEST: usize = 4;

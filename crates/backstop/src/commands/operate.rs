@@ -1,6 +1,7 @@
 //! What the commands have in common that reach into a run.
 
 use backstop_core::id::RunId;
+use backstop_core::state::RunStatus;
 use backstop_runner::socket::{Answer, Client, ClientError, Order, inbox};
 use backstop_runner::tree::identity::{self, Life};
 use backstop_runner::unsupervised::{Outcome, PinnedPolicy};
@@ -91,7 +92,11 @@ pub fn refuse_if_not_running(run: &Run) -> Result<(), Error> {
         false if run.supervised => format!("the supervisor of run {id} is gone"),
         false => return Ok(()),
     };
-    Err(Error::NotNow(format!("{message}\n\nhint: `backstop resume {id}` lets it go on")))
+    let hint = match run.status {
+        RunStatus::Completed => format!("`backstop show {id}` tells how it ended"),
+        _ => format!("`backstop resume {id}` lets it go on"),
+    };
+    Err(Error::NotNow(format!("{message}\n\nhint: {hint}")))
 }
 
 /// Says what did not go as it should, though everything is stored.

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use backstop_core::state::RunStatus;
 use backstop_runner::socket::Order;
 
 use super::operate::{order, refuse_if_not_running};
@@ -26,7 +27,11 @@ pub fn run(arguments: &PauseArguments, terminal: &mut Terminal) -> Result<u8, Er
         writeln!(terminal.out, "run {} goes on", run.id)?;
     } else {
         order(&opened, &run, &Order::Pause { by: caller() })?;
-        writeln!(terminal.out, "run {} waits once its iteration has ended", run.id)?;
+        let when = match run.status {
+            RunStatus::Paused => "is paused already",
+            _ => "waits once its iteration has ended",
+        };
+        writeln!(terminal.out, "run {} {when}", run.id)?;
     }
     Ok(exit_code::OK)
 }

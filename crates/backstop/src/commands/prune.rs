@@ -15,7 +15,7 @@ use super::operate::refuse_if_supervised;
 use crate::args::PruneArguments;
 use crate::error::Error;
 use crate::exit_code;
-use crate::report::{age, bytes, columns, duration, short, shown_command};
+use crate::report::{age, bytes, columns, duration, shown_command};
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -48,7 +48,7 @@ pub fn run(arguments: &PruneArguments, terminal: &mut Terminal) -> Result<u8, Er
         writeln!(
             terminal.out,
             "{}  {}  {}  {:>8}  {command}",
-            short(run.id),
+            run.id,
             columns(run.status.as_str(), 9),
             columns(&format!("halted {}", age(run.updated_at, now)), 16),
             bytes(size),
@@ -89,7 +89,7 @@ fn kept_work(opened: &Opened, run: &Run, is_dry: bool, terminal: &mut Terminal) 
     match references {
         Ok(references) => references.len(),
         Err(error) => {
-            let run = short(run.id);
+            let run = run.id;
             terminal.remark(&format!("warning: the work kept of run {run} stays in git: {error}"));
             0
         }

@@ -60,6 +60,11 @@ impl Given {
         self.store = true;
     }
 
+    /// The store that a flag names.
+    pub fn store_by_flag(&self) -> Option<&str> {
+        self.named_store.as_deref().filter(|name| self.store && !name.is_empty())
+    }
+
     /// The server that a command works against; none where it works here.
     ///
     /// # Errors

@@ -49,6 +49,8 @@ pub fn ls(arguments: &LsArguments, server: &Server, terminal: &mut Terminal) -> 
     let mut rows = Vec::new();
     each_run(server, &query, |listed| {
         let row = Row {
+            // Only its store could say how much of it is enough.
+            name: listed.state.run_id.to_string(),
             listed: view::Listed {
                 state: listed.state,
                 interrupted: listed.interrupted,

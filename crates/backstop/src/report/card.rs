@@ -14,11 +14,12 @@ use owo_colors::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::figures::{
-    command_line, count, counted, dollars, duration, limit, money, painted, rounded, short,
+    command_line, count, counted, dollars, duration, limit, money, painted, rounded,
 };
 use super::question::ways_out;
 use super::table::{WIDTH, columns, cut, hanging, wrapped};
 use crate::sanitise::harmless;
+use crate::shown_commands::complete;
 
 /// What a card tells of.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,8 @@ pub struct Card<'a> {
     pub interrupted: bool,
     /// Somebody drives it, or did.
     pub supervised: bool,
+    /// Its journal was removed by age.
+    pub pruned: bool,
     /// The command that shows it, which need not be offered.
     pub without: Option<&'a str>,
 }
@@ -63,8 +66,9 @@ impl Card<'_> {
             _ => String::new(),
         };
         let ended = reason.map(|reason| format!("exit {}", reason.exit_code));
-        let resumable = (self.state.resumable && (reason.is_some() || self.interrupted))
-            .then(|| "resumable".to_owned());
+        let can_go_on = self.state.resumable && !self.pruned;
+        let resumable =
+            (can_go_on && (reason.is_some() || self.interrupted)).then(|| "resumable".to_owned());
         let right = ended.into_iter().chain(resumable).collect::<Vec<_>>().join(" · ");
         let lead = format!("{glyph} {word}");
         let named = cut(&named, WIDTH.saturating_sub(lead.width() + right.width() + 2));
@@ -113,9 +117,9 @@ impl Card<'_> {
     /// How to get the report that every halt leaves, unless the next commands say so.
     fn report(&self) -> Option<String> {
         self.state.stop_reason.as_ref()?;
-        let command = format!("backstop report {}", short(self.state.run_id));
+        let command = format!("backstop report {}", self.state.run_id);
         let next = self.standing().next_commands();
-        next.iter().all(|next| next.command != command).then_some(command)
+        next.iter().all(|next| next.command != command).then(|| complete(&command))
     }
 
     fn ran(&self) -> String {
@@ -207,6 +211,9 @@ impl Card<'_> {
         let mut commands = self.standing().next_commands();
         let verb = |next: &NextCommand| next.command.split_whitespace().nth(1).map(str::to_owned);
         commands.retain(|next| self.without.is_none() || verb(next).as_deref() != self.without);
+        // Nothing else makes sense of what is left.
+        commands.retain(|next| !self.pruned || verb(next).as_deref() == Some("report"));
+        commands.iter_mut().for_each(|next| next.command = complete(&next.command));
         // The words stand below each other, beside those commands that leave them room.
         let fits = |next: &&NextCommand| {
             ROW + next.command.width() + GAP.width() + next.good_for.width() <= WIDTH

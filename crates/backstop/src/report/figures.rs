@@ -2,7 +2,7 @@
 
 pub use backstop_report::figures::{
     Gauge, age, bytes, command_line, count, counted, dollars, duration, gauges, is_limit, limit,
-    money, percent, rounded, short, wanted,
+    money, percent, rounded, wanted,
 };
 use owo_colors::{OwoColorize as _, Style};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use backstop_core::decision::Decision;
 use backstop_core::engine::Engine;
 use backstop_core::event::{
-    Answer, Event, EventKind, IterationFinished, LimitValue, Note, Noted, Review, ReviewOutcome,
-    SignalKind, TestCounts, Verification, WorkerStatus,
+    Answer, Event, EventKind, IterationFinished, LimitValue, Note, Noted, ProgressKind, Review,
+    ReviewOutcome, SignalKind, TestCounts, Verification, WorkerStatus,
 };
 use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
@@ -23,6 +23,7 @@ use super::iteration::{Iteration, outcome, verified};
 use super::table::{WIDTH, cut, hanging};
 use super::{live, question};
 use crate::sanitise::harmless;
+use crate::shown_commands::complete;
 
 /// The report for people. Its lines fit 80 columns and read the same without colour.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub struct Human {
     /// quick ones are a thousand lines and not two.
     untold: Option<String>,
     tests: Option<TestCounts>,
+    tasks_done: Option<u64>,
     /// What was said last, so that it is not said again while it stays true.
     said: Option<(Verdict, Option<String>)>,
     /// The rules that warn and were met at the last look: each is told of when it becomes so.
@@ -48,6 +50,7 @@ impl Human {
             iteration: None,
             untold: None,
             tests: None,
+            tasks_done: None,
             said: None,
             warned: Vec::new(),
         }
@@ -76,7 +79,7 @@ impl Human {
     }
 
     fn styled_line(&self, lead: &str, text: &str, style: Style) -> String {
-        let plain = hanging(lead, &harmless(text));
+        let plain = hanging(lead, &harmless(&complete(text)));
         plain.replacen(lead, &painted(lead, style, self.colour), 1)
     }
 
@@ -119,6 +122,14 @@ impl Human {
                 let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
                 self.line(&format!("{}{detail}", verified(verification.outcome)))
             }
+        }
+    }
+
+    /// Only what counts as progress is told as such.
+    fn progressed(&mut self, kind: ProgressKind, engine: &Engine) {
+        let counted = engine.policy().settings.counted_progress();
+        if let Some(iteration) = self.iteration.as_mut().filter(|_| counted.contains(kind)) {
+            iteration.progress.insert(kind);
         }
     }
 
@@ -202,6 +213,7 @@ impl Reporter for Human {
     fn started(&mut self, start: &Started<'_>) -> String {
         self.run = Some(start.run);
         self.tests = start.engine.facts().test_counts();
+        self.tasks_done = start.engine.facts().tasks().map(|tasks| tasks.done);
         let lead = format!("backstop {}", start.run);
         let policy = start.policy_name.strip_prefix("preset:").unwrap_or(start.policy_name);
         let parts = [
@@ -234,8 +246,14 @@ impl Reporter for Human {
                 String::new()
             }
             EventKind::Progress(progress) => {
-                if let Some(iteration) = &mut self.iteration {
-                    iteration.progress.insert(progress.kind);
+                self.progressed(progress.kind, engine);
+                String::new()
+            }
+            EventKind::Tasks(tasks) => {
+                let before = self.tasks_done.replace(tasks.done);
+                // What was done before anybody looked is nothing new.
+                if before.is_some_and(|before| tasks.done > before) {
+                    self.progressed(ProgressKind::Task, engine);
                 }
                 String::new()
             }
@@ -363,6 +381,7 @@ impl Reporter for Human {
             verification: end.verification,
             interrupted: false,
             supervised: true,
+            pruned: false,
             without: None,
         };
         let untold = self

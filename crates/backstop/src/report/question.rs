@@ -6,10 +6,11 @@ use backstop_runner::prompt::Choice;
 use backstop_runner::view::OpenQuestion;
 use owo_colors::Style;
 
-use super::figures::{painted, short};
+use super::figures::painted;
 use super::live::countdown;
 use super::table::{cut, hanging};
 use crate::sanitise::harmless;
+use crate::shown_commands::complete;
 
 /// The question and how it is answered, in 80 columns.
 pub fn told(question: &OpenQuestion, run: RunId, now: Timestamp, colour: bool) -> String {
@@ -40,7 +41,8 @@ pub fn ways_out(question: &OpenQuestion, run: RunId, now: Timestamp) -> String {
         words.insert(words.len().min(1), FIX.to_owned());
     }
     let last = words.pop().unwrap_or_default();
-    let first = format!("backstop answer {} {}", short(run), words.join("`, `"));
+    let command = complete(&format!("backstop answer {run} "));
+    let first = format!("{command}{}", words.join("`, `"));
     let time = match (question.left(now), question.on_timeout.as_deref()) {
         (Some(left), Some(then)) => format!(" · {} left, then it {then}s", countdown(left)),
         _ => String::new(),

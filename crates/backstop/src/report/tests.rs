@@ -191,11 +191,11 @@ fn a_run_from_its_header_to_its_card() {
       spent      $5.30 of $20 · 612k tokens (and 1.6M cache reads)
       tests      1 passed, 1 failed (cache::evicts_oldest) · 2 failing runs in a row
       kept       refs/backstop/4K7Q2M9X1BD3F/4
-      report     backstop report 4K7Q2M9X
+      report     backstop report 4K7Q2M9X1BD3F
 
-      next       backstop doctor 4K7Q2M9X              why, with the evidence
-                 backstop resume 4K7Q2M9X --note "…"   go on, with a hint
-                 backstop replay 4K7Q2M9X --preset moderator
+      next       backstop doctor 4K7Q2M9X1BD3F              why, with the evidence
+                 backstop resume 4K7Q2M9X1BD3F --note "…"   go on, with a hint
+                 backstop replay 4K7Q2M9X1BD3F --preset moderator
     "#);
 }
 
@@ -320,9 +320,9 @@ fn a_pipeline_that_was_rejected_too_often() {
       ran        20s active
       units      2 of 8 approved, 2 rejected, 4 left · 8 attempts
 
-      next       backstop report 4K7Q2M9X   the whole story
-                 backstop resume 4K7Q2M9X --raise reject_rate=0.75
-                 backstop doctor 4K7Q2M9X   why, with the evidence
+      next       backstop report 4K7Q2M9X1BD3F   the whole story
+                 backstop resume 4K7Q2M9X1BD3F --raise reject_rate=0.75
+                 backstop doctor 4K7Q2M9X1BD3F   why, with the evidence
     ");
 }
 
@@ -343,9 +343,9 @@ fn a_limit_that_could_not_be_metered() {
 
       ran        1 iteration · 9s active
 
-      next       backstop resume 4K7Q2M9X --unmetered allow   go on where it was
-                 backstop report 4K7Q2M9X                     the whole story
-                 backstop doctor 4K7Q2M9X                     why, with the evidence
+      next       backstop resume 4K7Q2M9X1BD3F --unmetered allow
+                 backstop report 4K7Q2M9X1BD3F   the whole story
+                 backstop doctor 4K7Q2M9X1BD3F   why, with the evidence
     ");
 }
 
@@ -370,9 +370,9 @@ fn work_that_is_done() {
       spent      $0.0040 of $20 · 900 tokens
       tests      12 passed, 0 failed
 
-      next       backstop report 4K7Q2M9X   the whole story
-                 backstop show 4K7Q2M9X     figures and every limit
-                 backstop logs 4K7Q2M9X     what it printed
+      next       backstop report 4K7Q2M9X1BD3F   the whole story
+                 backstop show 4K7Q2M9X1BD3F     figures and every limit
+                 backstop logs 4K7Q2M9X1BD3F     what it printed
     ");
 }
 
@@ -389,6 +389,7 @@ fn an_interrupted_run_says_how_to_go_on() {
         verification: None,
         interrupted: true,
         supervised: true,
+        pruned: false,
         without: None,
     };
     assert_snapshot!(card.show(false), @"
@@ -400,9 +401,9 @@ fn an_interrupted_run_says_how_to_go_on() {
       spent      $5.30 of $20 · 612k tokens (and 1.6M cache reads)
       tests      1 passed, 1 failed (cache::evicts_oldest) · 2 failing runs in a row
 
-      next       backstop resume 4K7Q2M9X   go on where it was
-                 backstop doctor 4K7Q2M9X   why, with the evidence
-                 backstop logs 4K7Q2M9X     what it printed
+      next       backstop resume 4K7Q2M9X1BD3F   go on where it was
+                 backstop doctor 4K7Q2M9X1BD3F   why, with the evidence
+                 backstop logs 4K7Q2M9X1BD3F     what it printed
     ");
 }
 

@@ -37,7 +37,7 @@ fn main() -> io::Result<ExitCode> {
             }
         }
     }
-    outer::enter()?;
+    outer::enter("backstop resume")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let exit = runtime.block_on(supervise(run, grace, command, herald))?;
     let code = exit.code.or(exit.signal.map(|signal| 128 + signal)).unwrap_or(1);

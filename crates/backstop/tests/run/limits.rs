@@ -119,6 +119,52 @@ fn a_hold_has_its_reasons_code_and_can_be_resumed() {
 }
 
 #[test]
+fn what_is_printed_fires_no_rule_on_errors() {
+    let policy = "limits = { iterations = 1 }\n[[rule]]\nthen = 'fail'\n\
+                  when = { type = 'on_error', pattern = 'FATAL' }\n";
+    for (place, code) in [("", 125), (">&2", 12)] {
+        let agent = format!("echo 'the docs say FATAL' {place}; exit 1");
+        let test = Loop::new().file("p.toml", policy).script("agent.sh", &agent);
+        test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(code);
+    }
+}
+
+#[test]
+fn an_error_is_told_without_its_colours() {
+    let test =
+        Loop::new().script("agent.sh", "printf 'Error: \\033[31mred\\033[0m thing\\n' >&2; exit 4");
+    let ended = test.run(["run", "--max-iterations", "1", "--", "./agent.sh"]).exits(125);
+    assert!(ended.stderr.contains("exit status 4: Error: red thing\n"), "{}", ended.stderr);
+    assert_eq!(test.events("error")[0]["message"], "exit status 4: Error: red thing");
+}
+
+#[test]
+fn the_card_says_how_a_limit_of_ones_own_is_raised() {
+    let policy = "[[reason]]\ncode = 'mine'\ntitle = 'Mine'\nexit_code = 61\ndiagnosis = 'Enough.'\n\
+                  [[rule]]\nwhen = { type = 'max_iterations', count = 1 }\nthen = 'stop'\nreason = 'mine'\n";
+    let test = Loop::new().file("p.toml", policy);
+    let ended = test.run(["run", "--policy", "p.toml", "--", "true"]).exits(61);
+    let run = test.state()["run_id"].as_str().expect("a name").to_owned();
+    assert!(
+        ended.stderr.contains(&format!("backstop resume {run} --raise mine=2")),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("go on where it was"), "{}", ended.stderr);
+    test.run(["resume", &run, "--raise", "mine=2"]).exits(61);
+}
+
+#[test]
+fn the_card_offers_what_concerns_this_run() {
+    let policy = "limits = { iterations = 9 }\n[[rule]]\nthen = 'stop'\n\
+                  when = { type = 'exit_code', any_of = [0] }\n";
+    let test = Loop::new().file("p.toml", policy);
+    let ended = test.run(["run", "--policy", "p.toml", "--", "true"]);
+    assert!(!ended.stderr.contains("policy explain"), "that is of another one: {}", ended.stderr);
+    assert!(ended.stderr.contains("backstop show "), "{}", ended.stderr);
+}
+
+#[test]
 fn errors_in_a_row_stop_a_run_without_any_flag() {
     let test = Loop::new();
     test.run(["run", "--", MISBEHAVE, "say", "--stderr", "--exit", "4", "no luck"]).exits(12);

@@ -48,6 +48,15 @@ fn pause_and_continue() {
 }
 
 #[test]
+fn a_completed_run_is_not_said_to_go_on() {
+    let test = Loop::new();
+    test.run(["run", "--once", "--", "true"]).exits(0);
+    let refused = test.run(["stop", "latest"]);
+    refused.refused(65, &["is completed already", "`backstop show "]);
+    assert!(!refused.stderr.contains("resume"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_paused_run_can_be_stopped() {
     let test = stepping();
     let running = test.start(["run", "--", "./agent.sh"]);
@@ -55,6 +64,11 @@ fn a_paused_run_can_be_stopped() {
     test.run(["pause", "latest"]).exits(0);
     let test = test.file("go1", "");
     wait_for("the pause", || test.state()["run_status"] == "paused");
+    let run = test.state()["run_id"].as_str().expect("a name").to_owned();
+    let shown = test.run(["show"]).exits(0).stdout;
+    assert!(shown.contains(&format!("backstop pause {run} --continue")), "{shown}");
+    let again = test.run(["pause", "latest"]).exits(0).stdout;
+    assert!(again.contains("is paused already"), "{again}");
     test.run(["stop", "latest"]).exits(0);
     running.ends().exits(130);
     assert_eq!(went(&test), 1);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery::is_held;
 use backstop_runner::tree::{self, Containment, orphans};
-use backstop_store::{Home, RunFilter};
+use backstop_store::{Home, RunFilter, StoreError};
 
 use super::{Finding, Health};
 use crate::args::StoreArguments;
 use crate::error::Error;
-use crate::report::{bytes, short};
+use crate::report::bytes;
 use crate::store::Opened;
 
 /// Everything that is worth knowing, one finding each.
@@ -33,13 +33,23 @@ pub fn examine(arguments: &StoreArguments) -> Result<Vec<Finding>, Error> {
                 what: "store",
                 health: Health::Broken,
                 words: error.to_string(),
-                hint: Some("check the directory's owner and free space, or use --store".into()),
+                hint: hint_for(&error).map(str::to_owned),
             });
             findings.push(containment());
         }
     }
     findings.push(git());
     Ok(findings)
+}
+
+/// What helps where a store can't be opened.
+fn hint_for(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Store(StoreError::Damaged(_)) => Some(OF_DAMAGE),
+        // It says itself what is needed.
+        Error::Store(StoreError::Newer { .. } | StoreError::OldLibrary { .. }) => None,
+        _ => Some("check the directory's owner and free space, or use --store"),
+    }
 }
 
 fn store(opened: &Opened) -> Finding {
@@ -60,7 +70,7 @@ fn store(opened: &Opened) -> Finding {
             what: "store",
             health: Health::Broken,
             words: format!("{} is damaged: {}", health.place, health.problems.join("; ")),
-            hint: Some("copy it away before anything else, then start with a fresh one".into()),
+            hint: Some(OF_DAMAGE.to_owned()),
         },
         Err(error) => {
             Finding { what: "store", health: Health::Broken, words: error.to_string(), hint: None }
@@ -127,7 +137,7 @@ fn runs(opened: &Opened) -> Result<Vec<Finding>, Error> {
                 what: "orphans",
                 health: Health::Warning,
                 words: format!("run {} has left processes behind: {}", run.id, names.join(", ")),
-                hint: Some(format!("backstop doctor {} --end-orphans", short(run.id))),
+                hint: Some(format!("backstop doctor {} --end-orphans", run.id)),
             });
         }
         if !run.status.is_halted() {
@@ -135,7 +145,7 @@ fn runs(opened: &Opened) -> Result<Vec<Finding>, Error> {
                 what: "interrupted",
                 health: Health::Warning,
                 words: format!("run {} goes on, but its supervisor is gone", run.id),
-                hint: Some(format!("backstop resume {}", short(run.id))),
+                hint: Some(format!("backstop resume {}", run.id)),
             });
         }
     }
@@ -166,3 +176,5 @@ fn well(what: &'static str, words: String) -> Finding {
 
 const LOOKED_AT: u32 = 50;
 const RECENT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+const OF_DAMAGE: &str = "copy it away before anything else, then start with a fresh one";

@@ -27,6 +27,7 @@ use crate::env_vars;
 use crate::error::Error;
 use crate::exit_code;
 use crate::report::{Human, JsonLines};
+use crate::shown_commands::complete;
 use crate::store::{here, location};
 use crate::terminal::{Terminal, is_dumb};
 
@@ -95,7 +96,7 @@ pub fn supervise(task: Task, view: &View) -> Result<u8, Error> {
     } else {
         None
     };
-    outer::enter().map_err(Error::Process)?;
+    outer::enter(&complete("backstop resume")).map_err(Error::Process)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -77,8 +77,11 @@ impl Kind for ConsecutiveFails {
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         let fails = scene.facts.units.consecutive_fails;
         if measure.truth.is_met() {
-            let units = counted(fails, "unit", "units");
-            format!("{units} in a row were rejected or failed, the limit is {}", self.count.0)
+            let units = match fails {
+                1 => "1 unit was".to_owned(),
+                many => format!("{many} units in a row were"),
+            };
+            format!("{units} rejected or failed, the limit is {}", self.count.0)
         } else {
             format!("{fails}/{} failures in a row", self.count.0)
         }

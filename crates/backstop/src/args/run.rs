@@ -23,7 +23,8 @@ pub struct RunArguments {
     /// Run the command a single time, for pipelines that report units
     #[arg(long, help_heading = "How it runs")]
     pub once: bool,
-    /// Feed this file to every iteration [default: what is piped in, else nothing]
+    /// Feed this file to every iteration, or `-` for what is piped in [default: what is piped in,
+    /// else nothing]
     #[arg(long, value_name = "FILE", help_heading = "How it runs")]
     pub stdin: Option<PathBuf>,
     /// How many units there are, for pipelines that report them
@@ -99,22 +100,22 @@ pub struct RunPolicy {
 #[command(next_help_heading = "Stops when")]
 pub struct LimitFlags {
     /// So many iterations have finished
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     pub max_iterations: Option<u64>,
     /// The run has been active for so long, such as 8h
     #[arg(long, value_name = "TIME")]
     pub max_duration: Option<String>,
     /// So many tokens have been used
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     pub max_tokens: Option<u64>,
     /// So many US dollars have been spent
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// The clock shows this time, such as 07:00 or 2026-05-04T07:00:00Z
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<String>,
     /// N iterations in a row made no progress
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     pub no_progress: Option<u64>,
     /// Don't start an iteration that the rest of a budget can't pay for
     #[arg(long)]
@@ -217,8 +218,13 @@ pub struct ViewFlags {
 
 /// A number that can be compared with: neither `NaN` nor `inf`, which would limit nothing.
 fn dollars(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "write it like 20 or 0.5".to_owned())
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number from 1 on".to_owned())
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

@@ -224,9 +224,12 @@ fn stdin_of(
 ) -> Result<(Stdin, Option<Vec<u8>>), Error> {
     let of_policy = policy.settings.loop_.as_ref().and_then(|set| set.stdin.as_ref());
     let file = arguments.stdin.clone().or_else(|| of_policy.map(|text| PathBuf::from(&text.0)));
-    if let Some(path) = file {
+    if let Some(path) = file.filter(|path| path.as_os_str() != PIPED) {
         let unreadable = |source| Error::NoInput { path: path.display().to_string(), source };
-        std::fs::File::open(&path).map_err(unreadable)?;
+        let kind = std::fs::File::open(&path).and_then(|file| file.metadata());
+        if kind.map_err(unreadable)?.is_dir() {
+            return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
+        }
         return Ok((Stdin::File(path), None));
     }
     let bytes = piped::read(longest(policy), || {
@@ -243,6 +246,9 @@ fn stdin_of(
         _ => Ok((Stdin::Nothing, None)),
     }
 }
+
+/// Names what is piped in, as it does for other programs.
+const PIPED: &str = "-";
 
 #[cfg(test)]
 mod tests {

@@ -64,6 +64,28 @@ fn files_that_are_not_there_are_no_input() {
 }
 
 #[test]
+fn a_folder_is_no_standard_input() {
+    let test = Loop::new();
+    test.run(["run", "--stdin", ".", "--", "touch", "ran"]).refused(66, &["`.`", "is a directory"]);
+    assert!(!test.exists("ran"));
+}
+
+#[test]
+fn who_is_refused_is_told_what_to_write() {
+    let test = Loop::new();
+    for (words, said) in [
+        (&["run", "./agent.sh", "-x"][..], "put `--` before the command: `-- ./agent.sh`"),
+        (&["run", "--max-cost", "-1", "--", "true"], "write it like 20 or 0.5"),
+        (&["run", "--max-iterations", "0", "--", "true"], "a whole number from 1 on"),
+        (&["run", "--no-progress", "-2", "--", "true"], "a whole number from 1 on"),
+    ] {
+        test.run(words).refused(64, &[said]);
+    }
+    let unknown = test.run(["run", "--nosuch", "--", "true"]);
+    assert!(!unknown.stderr.contains("before the command"), "{}", unknown.stderr);
+}
+
+#[test]
 fn a_policy_that_can_not_be_loaded_runs_nothing() {
     let test = Loop::new().file("backstop.toml", "[limits]\niteratons = 5\n");
     test.run(["run", "--", "touch", "ran"]).refused(78, &["iteratons", "did you mean"]);

@@ -48,6 +48,52 @@ fn a_dry_run_prints_a_policy_that_is_the_one_that_would_be_pinned() {
 }
 
 #[test]
+fn a_dry_run_can_be_copied_and_kept() {
+    let test = Loop::new();
+    let folder = test.work().join("two\nlines");
+    std::fs::create_dir(&folder).expect("can be created");
+    let words = ["run", "--dry-run", "--max-iterations", "1", "--", "./agent.sh", "a b", "it's"];
+    let shown = test.launch(&mut test.command_in(&folder, words)).ends().exits(0).stdout;
+    assert!(shown.contains("# would run: ./agent.sh 'a b' 'it'\\''s'\n"), "{shown}");
+    assert!(!shown.contains("_violation") && !shown.contains("file_collision"), "{shown}");
+    assert!(shown.contains("user_stopped"), "{shown}");
+    let test = test.file("kept.toml", &shown);
+    test.run(["run", "--policy", "kept.toml", "--", "true"]).exits(125);
+    let test = test.file("g.toml", "[guards]\nlockfiles = 'deny'\n");
+    let guarded = test.run(["run", "--dry-run", "--policy", "g.toml", "--", "true"]).exits(0);
+    assert!(guarded.stdout.contains("lockfile_violation"), "{}", guarded.stdout);
+}
+
+#[test]
+fn only_what_counts_is_told_as_progress() {
+    let policy = "limits = { iterations = 2 }\n[progress]\ntasks = 'PLAN.md'\ncount = ['task']\n\
+                  [[rule]]\nwhen = { type = 'no_progress', iterations = 9 }\nthen = 'stop'\n";
+    let agent = "echo more >> changes; [ $BACKSTOP_ITERATION = 1 ] || echo '- [x] one' > PLAN.md";
+    let test =
+        Loop::new().file("p.toml", policy).file("PLAN.md", "- [ ] one\n").script("agent.sh", agent);
+    for words in [&["init", "-q"][..], &["add", "-A"]] {
+        let git = std::process::Command::new("git").args(words).current_dir(test.work()).status();
+        assert!(git.expect("git runs").success());
+    }
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(125);
+    let told: Vec<_> = ended.stderr.lines().filter(|line| line.contains("progress: ")).collect();
+    assert_eq!(told.len(), 1, "{}", ended.stderr);
+    assert!(told[0].contains("progress: task"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_reason_is_listed_whole_before_the_command_is() {
+    let test = Loop::new().script("agent.sh", "touch up; exec sleep 300");
+    test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125);
+    let _crashes = test.start_unheard(["run", "--", "./agent.sh"]);
+    wait_for("the agent", || test.exists("up") && test.has("iteration_started"));
+    Loop::cut_off(&test.marked());
+    let listed = test.run(["ls"]).exits(0).stdout;
+    assert!(listed.contains("interrupted") && listed.contains(" max_iterations "), "{listed}");
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+}
+
+#[test]
 fn detach_attach_and_stop() {
     let test = Loop::new().script("agent.sh", "echo working; touch up; sleep 300; echo no");
     let ended = test.run(["run", "--detach", "--", "./agent.sh"]).exits(0);

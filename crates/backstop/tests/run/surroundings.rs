@@ -37,6 +37,48 @@ fn every_iteration_reads_what_is_piped_in() {
 }
 
 #[test]
+fn commands_that_are_shown_name_the_store_that_was_named() {
+    let test = Loop::new();
+    let run = ["run", "--store", "in here", "--max-iterations", "1", "--", "true"];
+    let card = test.run(run).exits(125).stderr;
+    let commands: Vec<&str> =
+        card.lines().filter_map(|line| Some(line.split_once("backstop ")?.1)).collect();
+    let commands: Vec<_> = commands.iter().filter(|words| words.contains("--store")).collect();
+    assert_eq!(commands.len(), 3, "{card}");
+    for command in commands {
+        // What it is good for stands behind it.
+        let line = command.split("   ").next().unwrap_or_default();
+        let shell = format!("{} {line}", env!("CARGO_BIN_EXE_backstop"));
+        let mut typed = test.command::<&str>([]);
+        let surroundings: Vec<_> = typed
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        typed = std::process::Command::new("/bin/sh");
+        typed.args(["-c", &shell]).current_dir(test.work()).env_clear().envs(surroundings);
+        let ended = test.launch(typed.stdin(std::process::Stdio::null())).ends();
+        assert!([Some(0), Some(125)].contains(&ended.code), "{line}: {}", ended.stderr);
+    }
+    let refused = test.run(["stop", "latest", "--store", "in here"]);
+    refused.refused(65, &["`backstop resume --store 'in here' "]);
+}
+
+#[test]
+fn a_store_that_a_variable_names_need_not_be_shown() {
+    let test = Loop::new().variable("BACKSTOP_STORE", "elsewhere");
+    let card = test.run(["run", "--max-iterations", "1", "--", "true"]).exits(125).stderr;
+    assert!(card.contains("backstop report ") && !card.contains("--store"), "{card}");
+}
+
+#[test]
+fn what_is_piped_in_may_be_named() {
+    let policy = "[loop]\nstdin = 'PROMPT.md'\n";
+    let test = Loop::new().file("PROMPT.md", "of the file\n").file("backstop.toml", policy);
+    let words = run_of(&["--stdin", "-", "--max-iterations", "1"], &["cat"]);
+    assert_eq!(test.feed("piped\n", words).exits(125).stdout, "piped\n");
+}
+
+#[test]
 fn a_run_whose_paths_are_no_text_can_be_resumed() {
     let test = Loop::new();
     let name = |bytes: &[u8]| std::ffi::OsString::from_vec(bytes.to_vec());

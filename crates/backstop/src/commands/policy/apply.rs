@@ -120,10 +120,10 @@ fn under_flags(
     }
     if flags.count > 0 {
         let flags = match flags.count {
-            1 => "the flag".to_owned(),
-            many => format!("the {many} flags"),
+            1 => "the flag that the run was started with stays".to_owned(),
+            many => format!("the {many} flags that the run was started with stay"),
         };
-        terminal.remark(&format!("{flags} that the run was started with stay over it"));
+        terminal.remark(&format!("{flags} over it"));
     }
     Ok(source.pinned(flags.count))
 }

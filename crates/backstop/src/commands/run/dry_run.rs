@@ -2,27 +2,30 @@
 
 use std::io::Write as _;
 
-use backstop_core::policy::explain;
+use backstop_core::policy::{Explained, explain};
+use backstop_core::reason::Family;
 use backstop_runner::launch::Stdin;
 
 use super::Prepared;
 use crate::error::Error;
 use crate::exit_code;
-use crate::sanitise::harmless;
+use crate::report::command_line;
+use crate::sanitise::{harmless, visible};
 use crate::terminal::Terminal;
 
 /// Prints the effective policy as a document, with what would happen as comments around it, so
 /// that the output can be kept as a policy.
 pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
     let launch = &prepared.launch;
-    let command: Vec<String> = launch.command.iter().map(|word| harmless(word)).collect();
     let out = &mut terminal.out;
-    writeln!(out, "# would run: {}", command.join(" "))?;
-    writeln!(out, "# in: {}", launch.cwd.display())?;
-    writeln!(out, "# policy: {}", prepared.pinned.name)?;
+    // A line break in somebody's name would end the comment.
+    let shown = |text: &str| text.chars().map(visible).collect::<String>();
+    writeln!(out, "# would run: {}", shown(&command_line(&launch.command)))?;
+    writeln!(out, "# in: {}", shown(&launch.cwd.to_string_lossy()))?;
+    writeln!(out, "# policy: {}", shown(&prepared.pinned.name))?;
     let stdin = match &launch.stdin {
         Stdin::Nothing => "nothing".to_owned(),
-        Stdin::File(path) => path.display().to_string(),
+        Stdin::File(path) => shown(&path.to_string_lossy()),
         Stdin::Kept => "what was piped in".to_owned(),
     };
     writeln!(out, "# standard input: {stdin}")?;
@@ -36,14 +39,20 @@ pub fn show(prepared: &Prepared, terminal: &mut Terminal) -> Result<u8, Error> {
         writeln!(out, "# attended: asks before each iteration")?;
     }
     for note in &prepared.notes {
-        writeln!(out, "# note: {note}")?;
+        writeln!(out, "# note: {}", harmless(note))?;
     }
     writeln!(out, "# ends, in the order in which rules win:")?;
-    for rule in explain(&prepared.pinned.policy) {
+    let policy = &prepared.pinned.policy;
+    // Where nothing is guarded, no guard is violated.
+    let is_idle = |rule: &Explained| {
+        let family = policy.reason(&rule.reason).family();
+        rule.implied && family == Some(Family::Constraint) && policy.settings.guards.is_none()
+    };
+    for rule in explain(policy).into_iter().filter(|rule| !is_idle(rule)) {
         let line = format!("{} ({}) {}", rule.verdict, rule.reason, rule.when);
         writeln!(out, "#   {}", harmless(&line))?;
     }
-    writeln!(out, "# hash: {}\n", prepared.pinned.policy.hash())?;
-    write!(out, "{}", prepared.pinned.policy.to_toml())?;
+    writeln!(out, "# hash: {}\n", policy.hash())?;
+    write!(out, "{}", policy.to_toml())?;
     Ok(exit_code::OK)
 }

@@ -49,7 +49,6 @@ pub fn ls(arguments: &LsArguments, server: &Server, terminal: &mut Terminal) -> 
     let mut rows = Vec::new();
     each_run(server, &query, |listed| {
         let row = Row {
-            // Only its store could say how much of it is enough.
             name: listed.state.run_id.to_string(),
             listed: view::Listed {
                 state: listed.state,
@@ -65,6 +64,10 @@ pub fn ls(arguments: &LsArguments, server: &Server, terminal: &mut Terminal) -> 
         }
         rows.len() < arguments.limit as usize
     })?;
+    // Programs read the whole name.
+    for row in rows.iter_mut().filter(|_| !arguments.json) {
+        row.name = shown_name(server, &row.name)?;
+    }
     if rows.is_empty() && !arguments.json {
         let any = server.get("/v1/runs", &with_origin(&[], 1), Scope::Read)?.json::<Page>()?;
         terminal.remark(match any.runs.is_empty() {
@@ -75,6 +78,18 @@ pub fn ls(arguments: &LsArguments, server: &Server, terminal: &mut Terminal) -> 
         print(&rows, arguments.json, true, wall_time(), terminal)?;
     }
     Ok(exit_code::OK)
+}
+
+/// The beginning of a run's name that no other run's name there has, as long as it is listed here.
+fn shown_name(server: &Server, name: &str) -> Result<String, Error> {
+    for length in SHORTEST_NAME..name.len() {
+        let prefix = [("prefix", name[..length].to_owned())];
+        let page: Page = server.get("/v1/runs", &with_origin(&prefix, 2), Scope::Read)?.json()?;
+        if page.runs.len() < 2 {
+            return Ok(name[..length].to_owned());
+        }
+    }
+    Ok(name.to_owned())
 }
 
 /// Goes through runs, the newest first, until enough are seen.
@@ -195,4 +210,6 @@ fn with_origin<'a>(query: &[(&'a str, String)], limit: u32) -> Vec<(&'a str, Str
     query.iter().cloned().chain(more).collect()
 }
 
+/// Enough for runs that did not begin at once.
+const SHORTEST_NAME: usize = 8;
 const PAGE: u32 = 500;

@@ -118,6 +118,7 @@ impl Fault {
                 category: self.kind.category(),
                 message: self.message.clone(),
                 signature: None,
+                retry_at: self.retry_at,
             }
             .into()
         }

@@ -69,8 +69,13 @@ fn saying(text: &str) -> Vec<EventKind> {
     vec![
         IterationStarted::default().into(),
         Action { signature: words(), ..Action::default() }.into(),
-        ErrorSeen { category: ErrorCategory::Recoverable, message: words(), signature: None }
-            .into(),
+        ErrorSeen {
+            category: ErrorCategory::Recoverable,
+            message: words(),
+            signature: None,
+            retry_at: None,
+        }
+        .into(),
         Progress { kind: ProgressKind::Commit, note: Some(words()) }.into(),
         Unit { id: words(), index: None, status: UnitStatus::Rejected, attempts: Some(2) }.into(),
         Tests { passed: vec![words()], failed: vec![words()], ..Tests::default() }.into(),

@@ -182,6 +182,9 @@ pub struct ErrorSeen {
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// Before that it is of no use to try again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
 }
 
 /// What can be done about an error.

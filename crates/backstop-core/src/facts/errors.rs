@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ErrorCategory, ErrorSeen, IterationFinished};
+use crate::time::Timestamp;
 
 /// Errors of the run, and how its iterations ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ pub(crate) struct LastError {
     pub(crate) category: ErrorCategory,
     pub(crate) message: String,
     pub(crate) signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_at: Option<Timestamp>,
 }
 
 impl Errors {
@@ -57,6 +60,7 @@ impl Errors {
             category: error.category,
             message: message.to_owned(),
             signature: error.signature.as_deref().map(shortened).map(str::to_owned),
+            retry_at: error.retry_at,
         });
     }
 
@@ -125,7 +129,7 @@ fn exit_as_error(end: &IterationFinished) -> ErrorSeen {
         (_, Some(signal), _) => format!("killed by signal {signal}"),
         (_, _, code) => format!("exit status {}", code.unwrap_or_default()),
     };
-    ErrorSeen { category: ErrorCategory::Recoverable, message, signature: None }
+    ErrorSeen { category: ErrorCategory::Recoverable, message, signature: None, retry_at: None }
 }
 
 /// The beginning of a text, cut at a character, so that the facts stay small.
@@ -141,7 +145,12 @@ mod tests {
     use super::*;
 
     fn error(message: &str) -> ErrorSeen {
-        ErrorSeen { category: ErrorCategory::Transient, message: message.into(), signature: None }
+        ErrorSeen {
+            category: ErrorCategory::Transient,
+            message: message.into(),
+            signature: None,
+            retry_at: None,
+        }
     }
 
     fn exit(code: i32) -> IterationFinished {

@@ -338,6 +338,7 @@ impl Facts {
                 category: error.category.unwrap_or(ErrorCategory::Recoverable),
                 message: error.message.clone(),
                 signature: error.signature.clone(),
+                retry_at: None,
             });
         }
         if self.errors.now {

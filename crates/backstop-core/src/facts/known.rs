@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::test_runs::TestRuns;
 use super::{Facts, HandOff};
 use crate::event::{
-    ErrorCategory, ReviewOutcome, Tasks, TestCounts, ThreadTotal, VerificationOutcome, WorkerStatus,
+    ReviewOutcome, Tasks, TestCounts, ThreadTotal, VerificationOutcome, WorkerStatus,
 };
 use crate::time::Timestamp;
 
@@ -143,9 +143,7 @@ impl Facts {
 
     /// Whether the last iteration ended in an error that trying again later may help against.
     pub fn ended_in_transient_error(&self) -> bool {
-        let transient =
-            self.errors.last.as_ref().map(|error| error.category) == Some(ErrorCategory::Transient);
-        self.errors.now && transient
+        self.errors.now_transient()
     }
 
     /// Whether the last iteration that ended met a limit of the provider.
@@ -160,7 +158,9 @@ impl Facts {
 
     /// When the provider takes more again, where it was told.
     pub fn retry_at(&self) -> Option<Timestamp> {
-        self.worker.retry_at
+        let limited = self.ended_rate_limited() || !self.ended_in_transient_error();
+        let of_error = || self.errors.last.as_ref().and_then(|error| error.retry_at);
+        if limited { self.worker.retry_at } else { of_error() }
     }
 
     /// The first unit that is not finished: where a pipeline goes on.

@@ -215,7 +215,9 @@ fn errors() -> impl Strategy<Value = EventKind> {
     let category =
         select(vec![ErrorCategory::Transient, ErrorCategory::Recoverable, ErrorCategory::Critical]);
     let error = (category, text(), prop::option::weighted(0.2, text())).prop_map(
-        |(category, message, signature)| ErrorSeen { category, message, signature }.into(),
+        |(category, message, signature)| {
+            ErrorSeen { category, message, signature, retry_at: None }.into()
+        },
     );
     let names = || prop::collection::vec(select(vec!["a", "b", "c"]).prop_map(str::to_owned), 0..3);
     let counts = (count(), select(vec![0_u64, 0, 1, u64::MAX]), 0_u64..2)

@@ -66,8 +66,8 @@ impl Dispatcher {
             return self.start_afresh(decision).await;
         }
         let wait = self.wait_after(&decision);
-        let for_provider = wait.as_ref().filter(|wait| !wait.is_active);
-        if let Some(message) = for_provider.and_then(|wait| self.too_long(wait.left)) {
+        let for_provider = wait.as_ref().filter(|wait| wait.is_for_provider);
+        if let Some(message) = for_provider.and_then(|wait| self.too_long(wait)) {
             let end = super::halt::too_long(decision, message, &self.engine);
             self.record(&end);
             return Ok(Next::Halt(Box::new(end)));
@@ -119,13 +119,29 @@ impl Dispatcher {
             self.limited = self.limited.saturating_add(1);
             // A time that has passed, or that was too early again and again, is no reason for haste.
             let left = self.until_retry().max(back_off(self.limited));
-            return Some(Wait { why: "rate limit".to_owned(), left, is_active: false });
+            return Some(Wait {
+                why: "rate limit".to_owned(),
+                left,
+                is_active: false,
+                is_for_provider: true,
+            });
         }
         self.limited = 0;
         if decision.verdict == Verdict::Retry || facts.ended_in_transient_error() {
             self.retries = self.retries.saturating_add(1);
-            let left = back_off(self.retries);
-            return Some(Wait { why: "back-off".to_owned(), left, is_active: true });
+            let own = Wait {
+                why: "back-off".to_owned(),
+                left: back_off(self.retries),
+                is_active: true,
+                is_for_provider: false,
+            };
+            let told =
+                if facts.ended_in_transient_error() { self.until_retry() } else { Duration::ZERO };
+            return Some(if told > own.left {
+                Wait { why: "provider".to_owned(), left: told, is_for_provider: true, ..own }
+            } else {
+                own
+            });
         }
         self.retries = 0;
         let is_first = facts.iterations() == 0;
@@ -133,6 +149,7 @@ impl Dispatcher {
             why: "delay".to_owned(),
             left: self.times.delay,
             is_active: true,
+            is_for_provider: false,
         })
     }
 
@@ -144,7 +161,8 @@ impl Dispatcher {
 
     /// Why a provider is not waited for so long: it is longer than the policy wants, or all such waits
     /// together are.
-    fn too_long(&self, left: Duration) -> Option<String> {
+    fn too_long(&self, Wait { why, left, .. }: &Wait) -> Option<String> {
+        let left = *left;
         let settings = self.engine.policy().settings.wait.as_ref();
         let each = settings.and_then(|set| set.max_per_wait).map_or(LONGEST_WAIT, |time| time.0);
         let all = settings.and_then(|set| set.max_total).map_or(LONGEST_WAITS, |time| time.0);
@@ -152,7 +170,7 @@ impl Dispatcher {
         let waited = self.engine.facts().waited();
         if left > each {
             let (left, most) = (words(left), words(each));
-            Some(format!("The wait for the rate limit would take {left}, and {most} is the most"))
+            Some(format!("The wait for the {why} would take {left}, and {most} is the most"))
         } else if waited + left > all {
             let (waited, left, most) = (words(waited), words(left), words(all));
             Some(format!(
@@ -310,15 +328,21 @@ impl Dispatcher {
         if !may_resume {
             return None;
         }
-        let mut left = back_off(resumptions + 1);
-        if self.engine.facts().ended_rate_limited() {
-            left = left.max(self.until_retry());
-            if let Some(why) = self.too_long(left) {
+        let mut wait = Wait {
+            why: "provider".to_owned(),
+            left: back_off(resumptions + 1),
+            is_active: false,
+            is_for_provider: false,
+        };
+        let facts = self.engine.facts();
+        if facts.ended_rate_limited() || facts.ended_in_transient_error() {
+            wait.left = wait.left.max(self.until_retry());
+            if let Some(why) = self.too_long(&wait) {
                 self.remark(&Remark::Note(format!("not resumed by itself: {why}")));
                 return None;
             }
         }
-        Some(Wait { why: format!("resuming after {code}"), left, is_active: false })
+        Some(Wait { why: format!("resuming after {code}"), ..wait })
     }
 
     /// Goes on after a halt without being asked, after a while.
@@ -381,6 +405,8 @@ pub(super) struct Wait {
     left: Duration,
     /// Active time runs on.
     is_active: bool,
+    /// As long as the policy wants to wait for a provider, and no longer.
+    is_for_provider: bool,
 }
 
 /// Less than the outer process waits before it stops in any case.

@@ -408,6 +408,7 @@ impl Dispatcher {
             category: category.unwrap_or(ErrorCategory::Recoverable),
             message,
             signature: None,
+            retry_at: None,
         }
     }
 
@@ -426,6 +427,7 @@ impl Dispatcher {
                 category: ErrorCategory::Recoverable,
                 message: format!("{agent} {what}"),
                 signature: None,
+                retry_at: None,
             });
         }
     }

@@ -129,6 +129,19 @@ fn f10_a_back_off_counts_as_a_wait_whatever_time_was_told() {
 }
 
 #[test]
+fn an_outage_is_waited_out_for_as_long_as_was_told_within_the_same_limit() {
+    let test = limited("*", "API Error: 529 overloaded_error · retry after 90s", 0)
+        .file("p.toml", "[limits]\niterations = 50\n[wait]\nmax_per_wait = '1m'\n");
+    let ended = test.run(["run", "--policy", "p.toml", "--", "./agent.sh"]).exits(33);
+    assert_eq!(test.state()["facts"]["iterations"], 1);
+    let card = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(card.contains("The wait for the provider would take 1m"), "{card}");
+    let error = &test.events("error")[0];
+    assert_eq!(error["category"], "transient");
+    assert!(at(error, "retry_at") > at(error, "at"), "{error}");
+}
+
+#[test]
 fn f10_a_single_wait_has_a_limit_too() {
     let test = limited("*", "API Error: Request rejected (429) · retry after 90s", 0)
         .file("p.toml", "[limits]\niterations = 50\n[wait]\nmax_per_wait = '1m'\n");

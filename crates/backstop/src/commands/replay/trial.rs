@@ -128,7 +128,7 @@ impl Trial {
 
     fn note_error(&mut self, event: &Event) {
         let (category, message, retry_at) = match &event.kind {
-            EventKind::ErrorSeen(error) => (error.category, error.message.clone(), None),
+            EventKind::ErrorSeen(error) => (error.category, error.message.clone(), error.retry_at),
             EventKind::Worker(worker) if worker.status == WorkerStatus::RateLimited => {
                 let message = worker.detail.clone().unwrap_or_default();
                 (ErrorCategory::Transient, message, worker.retry_at)

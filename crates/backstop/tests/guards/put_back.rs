@@ -3,9 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use rustix::process::Signal;
-
-use crate::support::looping::{send, wait_for};
+use crate::support::looping::{Loop, wait_for};
 use crate::{git, noted, repository, run, violated};
 
 const GUARDS: &str = "allow = ['src/**']\nprotect = ['tests/**', 'check.sh']\nrevert = true";
@@ -58,10 +56,7 @@ fn what_an_iteration_did_whose_end_nobody_saw_is_put_back_too() {
     let test = repository(GUARDS, agent);
     let running = test.start(["run", "--", "./agent.sh"]);
     wait_for("the changes", || test.exists("src/up"));
-    let all = test.marked();
-    for signal in [Signal::STOP, Signal::KILL] {
-        all.iter().for_each(|pid| send(*pid, signal));
-    }
+    Loop::cut_off(&test.marked());
     running.ends();
     wait_for("their end", || test.marked().is_empty());
     test.run(["resume"]).exits(2);

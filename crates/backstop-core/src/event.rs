@@ -141,7 +141,7 @@ event_kinds! {
         r#"{"type":"context","used":150000,"limit":200000,"full":false}"#;
     /// Something failed.
     "error" => ErrorSeen,
-        r#"{"type":"error","category":"transient","message":"connection reset","signature":"net-reset"}"#;
+        r#"{"type":"error","category":"transient","message":"connection reset","signature":"net-reset","retry_at":"2026-05-04T10:00:30Z"}"#;
     /// The work moved on. An approved unit and a newly done task count by themselves.
     "progress" => Progress,
         r#"{"type":"progress","kind":"commit","note":"parser: accept tabs"}"#;

@@ -82,7 +82,7 @@ async fn checkpoint(options: &SqliteConnectOptions) -> Result<(), Fault> {
 
 /// After so many pages (64 MiB) the log is moved: pages that changed often are moved once then.
 const OFTEN: u64 = 16_384;
-/// A log of 128 MiB.
-pub const LONGEST_LOG: u32 = 32_768;
+/// A log of 256 MiB: it grows so long only while somebody writes without a pause.
+pub const LONGEST_LOG: u32 = 65_536;
 /// What the appender keeps of the database, so that indexes need not be read again and again.
 pub const KIB_KEPT: u32 = 16 << 10;

@@ -129,7 +129,7 @@ fn every_condition() -> Vec<Json> {
             "since": "run"
         }),
         json!({ "type": "file_created", "path": "../x", "outside": true }),
-        json!({ "type": "file_contains", "path": "/etc/x", "content": "\u{0}\u{7f}", "outside": true }),
+        json!({ "type": "file_contains", "path": "/etc/x", "content": "\u{1}\u{7f}", "outside": true }),
         json!({
             "type": "custom_script", "script": "/bin/x", "args": ["b", "", "a"], "timeout": "10m",
             "every": "30s"

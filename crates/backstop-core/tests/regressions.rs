@@ -235,3 +235,18 @@ fn an_exit_code_that_is_too_large_is_held() {
     let end = r#"{"type":"iteration_finished","exit_code":3221225786}"#;
     assert_eq!(decide(&mut engine(rule), &[end]).verdict, Verdict::Stop);
 }
+
+#[test]
+fn a_passing_error_excuses_no_tokens_of_a_launch_that_was_cut_off() {
+    let mut engine = engine("[[rule]]\nwhen = { type = \"max_cost\", usd = 1 }\nthen = \"stop\"\n");
+    let decision = decide(
+        &mut engine,
+        &[
+            r#"{"type":"usage","output_tokens":1,"basis":"live"}"#,
+            r#"{"type":"iteration_started"}"#,
+            r#"{"type":"error","category":"transient","message":"overloaded"}"#,
+            r#"{"type":"iteration_finished","exit_code":1}"#,
+        ],
+    );
+    assert_eq!(decision.verdict, Verdict::Hold, "what they cost is not known");
+}

@@ -37,6 +37,9 @@ pub(crate) struct Spent {
     /// Tokens were let be seen in this iteration, and neither their price nor their end.
     #[serde(default)]
     live_unpriced: bool,
+    /// Tokens were told since an iteration has ended, for good or not, whether or not one began meanwhile.
+    #[serde(default)]
+    tokens_in_iteration: bool,
     /// What the last iteration left open of its cost.
     #[serde(default)]
     pub(crate) cost_gap: Option<CostGap>,
@@ -116,6 +119,7 @@ impl Spent {
         self.usage_in_iteration = true;
         self.tokens_silent = false;
         let has_tokens = amounts != Amounts { cost: amounts.cost, ..Amounts::default() };
+        self.tokens_in_iteration |= has_tokens;
         if usage.cost_usd.is_some() {
             self.cost_told = true;
             self.cost_in_iteration = true;
@@ -174,7 +178,7 @@ impl Spent {
             }
             let told = self.cost_in_iteration && !unpriced;
             // Who has told tokens has spent money, too.
-            let is_lost = was_interrupted && !self.cost_in_iteration && !has_unpriced;
+            let is_lost = was_interrupted && !self.cost_in_iteration && !self.tokens_in_iteration;
             let row = in_a_row(&mut self.interrupted_without_cost, is_lost);
             if row == 0 || row > MOST_EXCUSED {
                 self.cost_silent = !told;
@@ -184,6 +188,7 @@ impl Spent {
         self.cost_in_iteration = false;
         self.unpriced_in_iteration = false;
         self.cost_apart_in_iteration = false;
+        self.tokens_in_iteration = false;
         self.live_unpriced = false;
     }
 

@@ -19,6 +19,7 @@ use backstop_core::event::{Action, Worker, WorkerStatus};
 use crate::fault::{from_category, from_status, recognise};
 use crate::plain::Words;
 use crate::repair::repaired;
+use crate::tail::object_behind_a_cut_one;
 use crate::{
     Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
 };
@@ -88,7 +89,10 @@ impl Claude {
         if let Ok(line) = serde_json::from_str(text) {
             return self.object(&line, moment, listener);
         }
-        match repaired(text).as_deref().map(serde_json::from_str) {
+        if let Some(Ok(line)) = repaired(text).as_deref().map(serde_json::from_str) {
+            return self.object(&line, moment, listener);
+        }
+        match object_behind_a_cut_one(text).map(serde_json::from_str) {
             Some(Ok(line)) => self.object(&line, moment, listener),
             Some(Err(_)) | None => Reading::Unreadable,
         }

@@ -11,7 +11,7 @@ use backstop_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::adapter::unseen;
-use crate::fields::{count, parse, text};
+use crate::fields::{self, count, text};
 use crate::launch::Launch;
 use crate::totals::{Tokens, Totals};
 use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
@@ -56,7 +56,7 @@ impl Adapter for Codex {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
             Record::Json(bytes) if !self.prints_text => {
-                let Some(value) = parse(bytes) else { return };
+                let Some(value) = fields::record(bytes) else { return };
                 if is_record(&value) {
                     self.launch.took_record();
                     self.value(&value, moment, listener);

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::calls::{Call, Returned};
-use crate::fields::{count, parse, text, words};
+use crate::fields::{self, count, text, words};
 use crate::launch::{Launch, fault_of};
 use crate::totals::Tokens;
 use crate::{Adapter, Exit, Listener, Moment, Outcome, Record};
@@ -23,7 +23,7 @@ impl Adapter for Cursor {
             Record::Json(bytes) => bytes,
             Record::Text(line) => return self.launch.plain_line(line, listener),
         };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
             return self.launch.plain_json(bytes, listener);
         };

@@ -11,9 +11,18 @@ use crate::lenient::{AMOUNTS, COUNTS};
 use crate::repair::repaired;
 use crate::shallow::shallow;
 use crate::sparse::Sparse;
+use crate::tail::object_behind_a_cut_one;
 
-/// The value of a record, or nothing if it is no JSON. Of a very large one no more is kept than
-/// fits.
+/// The value of a record, or nothing if it is no JSON. One that was cut off may have another behind it,
+/// of a program that went on in its place.
+pub(crate) fn record(bytes: &[u8]) -> Option<Value> {
+    parse(bytes).or_else(|| {
+        let text = String::from_utf8_lossy(bytes);
+        parse(object_behind_a_cut_one(&text)?.as_bytes())
+    })
+}
+
+/// The value of what is written as JSON, or nothing. Of a very large one no more is kept than fits.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
     if bytes.len() <= LARGE {
         return parse_as(bytes).ok();

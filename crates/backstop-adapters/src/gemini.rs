@@ -8,7 +8,7 @@ mod stream;
 use serde_json::Value;
 
 use crate::fault::from_status;
-use crate::fields::{count, parse, text, time};
+use crate::fields::{self, count, text, time};
 use crate::launch::{Launch, fault_of};
 use crate::totals::Tokens;
 use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown};
@@ -33,7 +33,7 @@ impl Adapter for Gemini {
             Record::Json(bytes) => bytes,
             Record::Text(line) => return self.launch.plain_line(line, listener),
         };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         let at = value.get("timestamp").and_then(time);
         if let Some(at) = at {
             listener.hear(Heard::At(at));

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::calls::{Call, Returned};
-use crate::fields::{parse, text, text_at, whole, words};
+use crate::fields::{self, text, text_at, whole, words};
 use crate::launch::{Launch, fault_of};
 use crate::totals::{Tokens, Total};
 use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown};
@@ -27,7 +27,7 @@ impl Adapter for Goose {
             Record::Json(bytes) => bytes,
             Record::Text(line) => return self.plain_line(line, listener),
         };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         let is_record = match text(&value, "type") {
             Some(kind) => KINDS.contains(&kind),
             None => value.get("messages").is_some(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub use path::{JsonPath, JsonPathError};
 
-use crate::fields::{amount, is_nothing, parse, text, whole, words};
+use crate::fields::{self, amount, is_nothing, text, whole, words};
 use crate::launch::{Launch, fault_of};
 use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record};
 
@@ -129,7 +129,7 @@ impl Jsonl {
 impl Adapter for Jsonl {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         let Record::Json(bytes) = record else { return };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         self.launch.touch(listener);
         if let Some(model) =
             all(self.mapping.0.model.as_ref(), &value).filter_map(Value::as_str).next()

@@ -6,7 +6,7 @@ use backstop_core::event::Usage;
 use serde_json::Value;
 
 use crate::calls::{Call, Returned};
-use crate::fields::{amount, count, known_cost, parse, text, time, words};
+use crate::fields::{self, amount, count, known_cost, text, time, words};
 use crate::launch::Launch;
 use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record};
 
@@ -45,7 +45,7 @@ impl Adapter for OpenCode {
             Record::Json(bytes) => bytes,
             Record::Text(line) => return self.launch.plain_line(line, listener),
         };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         let Some(kind) = text(&value, "type").filter(|kind| KINDS.contains(kind)) else {
             return self.launch.plain_json(bytes, listener);
         };
@@ -130,7 +130,7 @@ impl OpenCode {
         self.price.is_known |= cost.is_some_and(|cost| cost > 0.0);
         usage.cost_usd = if self.price.is_known { cost } else { known_cost(cost, &usage) };
         self.price.is_owed |= cost.is_some() && usage.cost_usd.is_none();
-        if !crate::fields::is_nothing(&usage) {
+        if !fields::is_nothing(&usage) {
             listener.hear(Heard::Event(usage.into()));
         }
         if self.price.is_known && std::mem::take(&mut self.price.is_owed) {

@@ -4,7 +4,7 @@ use backstop_core::event::{Action, Usage};
 use serde_json::Value;
 
 use crate::calls::{Call, Returned};
-use crate::fields::{amount, count, is_nothing, known_cost, parse, text, text_at, time, words};
+use crate::fields::{self, amount, count, is_nothing, known_cost, text, text_at, time, words};
 use crate::launch::{Launch, fault_of};
 use crate::{Adapter, Exit, Fault, Heard, Listener, Moment, Outcome, Record, Shown};
 
@@ -24,7 +24,7 @@ impl Adapter for Pi {
             Record::Json(bytes) => bytes,
             Record::Text(line) => return self.launch.plain_line(line, listener),
         };
-        let Some(value) = parse(bytes) else { return };
+        let Some(value) = fields::record(bytes) else { return };
         let part = |key| value.get(key).unwrap_or(&Value::Null);
         let call = text(&value, "toolCallId").unwrap_or_default();
         let Some(kind) = text(&value, "type") else {

@@ -1,5 +1,6 @@
 //! JSON at the end of a line that begins with something else.
 
+use memchr::memmem;
 use serde::de::IgnoredAny;
 
 /// What stands before an object that runs to the end of the line, and the object. Words that quote
@@ -10,6 +11,20 @@ pub(crate) fn object_at_end(line: &str) -> Option<(&str, &str)> {
     let (before, object) = line.split_at(begin);
     let is_object = object.ends_with('}') && object[1..].trim_start().starts_with('"');
     (is_object && !before.contains(['"', '\'', '`'])).then_some((before, object))
+}
+
+/// The object behind one that was cut off, as a program that was killed leaves it to the next one that
+/// writes to the same file. An object within another stands behind a colon, a comma or a bracket, and
+/// within a string its quotation marks have backslashes, so neither is taken for it.
+pub(crate) fn object_behind_a_cut_one(json: &str) -> Option<&str> {
+    let json = json.trim_end();
+    if !json.starts_with('{') || !json.ends_with('}') {
+        return None;
+    }
+    let begins = |place: &usize| !json[..*place].trim_end().ends_with([':', ',', '[', '{', '\\']);
+    let begin =
+        memmem::rfind_iter(json.as_bytes(), br#"{""#).filter(begins).find(|place| *place > 0);
+    begin.map(|begin| &json[begin..])
 }
 
 /// The objects that a line consists of, one behind the other, but for what a program without a line end
@@ -44,6 +59,19 @@ mod tests {
     #[case("hello", None)]
     fn an_object_ends_its_line(#[case] line: &str, #[case] expected: Option<(&str, &str)>) {
         assert_eq!(object_at_end(line), expected);
+    }
+
+    #[rstest]
+    #[case::in_a_text("{\"a\":\"The fi{\"b\":{\"c\":1}}", Some("{\"b\":{\"c\":1}}"))]
+    #[case::in_a_key("{\"a\":1,\"b{\"c\":[{\"d\":1}]}\n", Some("{\"c\":[{\"d\":1}]}"))]
+    #[case::behind_a_number("{\"a\":12{\"b\":1}", Some("{\"b\":1}"))]
+    #[case::twice("{\"a\":\"x{\"b\":\"y{\"c\":1}", Some("{\"c\":1}"))]
+    #[case::nothing_cut("{\"a\":{\"b\":[{\"c\":1}, {\"d\":1}]}}", None)]
+    #[case::quoted("{\"a\":\"it says {\\\"b\\\":1}\"}", None)]
+    #[case::at_its_end("{\"a\":{\"b\":1}", None)]
+    #[case::words("words {\"b\":1}", None)]
+    fn an_object_follows_one_that_was_cut_off(#[case] json: &str, #[case] expected: Option<&str>) {
+        assert_eq!(object_behind_a_cut_one(json), expected);
     }
 
     #[rstest]

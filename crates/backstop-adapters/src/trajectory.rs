@@ -36,7 +36,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use crate::closed::closed;
-use crate::fields::parse;
+use crate::fields::{self, parse};
 use crate::framing::encoding::decoded;
 use crate::framing::stamp::after_stamp;
 use crate::framing::without_escapes;
@@ -149,7 +149,7 @@ fn each_record<T>(bytes: &[u8], mut read: impl FnMut(Value) -> ControlFlow<T>) -
     let mut answer = None;
     let mut look = |record: Record<'_>, answer: &mut Option<T>| {
         if let (Record::Json(bytes), None) = (record, &answer)
-            && let Some(value) = parse(bytes)
+            && let Some(value) = fields::record(bytes)
             && let ControlFlow::Break(enough) = read(value)
         {
             *answer = Some(enough);

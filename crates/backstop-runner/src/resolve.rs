@@ -27,6 +27,9 @@ pub async fn resolve(store: &dyn Store, text: &str, here: &Path) -> Result<Run, 
     let Some(prefix) = RunId::prefix(text) else {
         return Err(ResolveError::Unknown(text.to_owned()));
     };
+    if let Ok(whole) = prefix.parse() {
+        return store.run_fetch(whole).await?.ok_or_else(|| ResolveError::Unknown(text.to_owned()));
+    }
     let filter = RunFilter { prefix: Some(prefix), limit: Some(MOST), ..RunFilter::default() };
     let mut found = store.run_list(&filter).await?;
     match found.len() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backstop_core::id::RunId;
 use backstop_core::time::Timestamp;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 use tokio::sync::Mutex;
 
 mod access;
@@ -135,9 +135,14 @@ impl Store for SqliteStore {
 
     async fn run_list(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
         let statuses: Vec<_> = filter.statuses.iter().map(|status| status.as_str()).collect();
-        let query = sqlx::query(
-            "SELECT * FROM runs \
-             WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1) \
+        // Names are letters and digits. They are in the order of an index, which SQLite uses only
+        // where there is nothing else that the condition could mean.
+        let named = match filter.prefix {
+            Some(_) => "id >= ?1 AND id < ?1 || '~'",
+            None => "?1 IS NULL",
+        };
+        let query = sqlx::query(AssertSqlSafe(format!(
+            "SELECT * FROM runs WHERE {named} \
              AND (?2 IS NULL OR cwd = ?2) \
              AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3))) \
              AND NOT EXISTS ( \
@@ -146,8 +151,8 @@ impl Store for SqliteStore {
                      WHERE present.key = wanted.key AND present.value = wanted.value)) \
              AND (?6 IS NULL \
                  OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6)) \
-             ORDER BY created_at DESC, id DESC LIMIT ?5",
-        )
+             ORDER BY created_at DESC, id DESC LIMIT ?5"
+        )))
         .bind(&filter.prefix)
         .bind(&filter.cwd)
         .bind(json(&statuses)?)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Agent, sniff};
 use crate::adapter::unseen;
 use crate::fence::Fence;
-use crate::fields::{parse, text};
+use crate::fields::{self, parse, text};
 use crate::tail::object_at_end;
 use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Totals};
 
@@ -91,7 +91,7 @@ impl<A: Adapter> Unglued<A> {
         if self.prints_records {
             return false;
         }
-        let Some(value) = parse(bytes) else { return false };
+        let Some(value) = fields::record(bytes) else { return false };
         let by = sniff::of_value(&value);
         self.prints_records = by == Some(self.agent);
         // Services answer with errors, and many quote them.

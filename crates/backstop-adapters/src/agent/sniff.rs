@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{Agent, glued};
 use crate::Record;
-use crate::fields::{parse, text};
+use crate::fields::{self, parse, text};
 
 pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
     match record {
-        Record::Json(bytes) => of_value(&parse(bytes)?),
+        Record::Json(bytes) => of_value(&fields::record(bytes)?),
         Record::Text(line) => {
             of_line(line).or_else(|| glued::record(line, false).map(|(agent, _, _)| agent))
         }

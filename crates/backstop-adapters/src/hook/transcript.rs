@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::HookAgent;
-use crate::fields::{count, parse, text};
+use crate::fields::{self, count, text};
 use crate::{Adapter, Claude, Codex, Heard, Moment, Record};
 
 /// How far a transcript was read, and what keeps its figures from being counted twice.
@@ -148,7 +148,7 @@ impl Transcript {
     }
 
     fn remember_total(&mut self, line: &[u8]) {
-        let Some(record) = parse(line) else { return };
+        let Some(record) = fields::record(line) else { return };
         if let Some(total) = record.pointer("/payload/info/total_token_usage") {
             self.total = Some(TOTALS.map(|key| count(total, key)));
         }

@@ -15,7 +15,7 @@ use crate::{Fault, Moment};
 /// Its sessions: requests as log records, and the same requests in counters.
 #[derive(Debug, Default)]
 pub(super) struct Claude {
-    sessions: Ledgers<SOURCES>,
+    sessions: Ledgers<Ledger<SOURCES>>,
     /// Counters may be exported without the session, log records never are. So these two are sums
     /// of the same things again: all sessions, and counters of no session.
     all: Ledger<2>,

@@ -4,16 +4,39 @@ use backstop_core::event::{Usage, UsageBasis};
 
 use super::attributes::{Attributes, Key};
 use super::batch::{Batch, Part};
-use super::ledger::{Figures, Ledgers};
+use super::ledger::{Figures, Ledger, Ledgers};
 use super::scalar::{Scalar, count};
 use crate::fields::is_nothing;
 
 /// Programs that export, each with its sources.
 #[derive(Debug, Default)]
 pub(super) struct GenAi {
-    programs: Ledgers<SOURCES>,
+    programs: Ledgers<Program>,
     /// As it is exported: what came from or went to the cache is part of the input.
     batch: Batch,
+}
+
+/// What one program has exported.
+#[derive(Debug, Default)]
+struct Program {
+    ledger: Ledger<SOURCES>,
+    /// The input that was told as neither read from a cache nor written to one.
+    fresh: u64,
+}
+
+impl Program {
+    /// Takes in what a source adds, and answers with what that adds to all, the cache's part taken out
+    /// of the input. A source that does not know that part may come before the one that does: what it
+    /// has told too much is taken off the input that follows.
+    fn add(&mut self, source: usize, figures: Figures) -> Figures {
+        let grown = self.ledger.add(source, figures);
+        let all = self.ledger.told();
+        let cached = all.cache_read.saturating_add(all.cache_write);
+        let fresh = all.input.saturating_sub(cached).max(self.fresh);
+        let input = fresh - self.fresh;
+        self.fresh = fresh;
+        Figures { input, ..grown }
+    }
 }
 
 impl GenAi {
@@ -59,9 +82,7 @@ impl GenAi {
         let parts = self.batch.take().into_iter();
         parts
             .filter_map(|Part { name, source, model, figures }| {
-                let grown = self.programs.of(&name).add(source, figures);
-                let cached = grown.cache_read.saturating_add(grown.cache_write);
-                usage(Figures { input: grown.input.saturating_sub(cached), ..grown }, model)
+                usage(self.programs.of(&name).add(source, figures), model)
             })
             .collect()
     }

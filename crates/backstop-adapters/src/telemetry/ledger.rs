@@ -70,23 +70,28 @@ impl<const N: usize> Ledger<N> {
         self.told = largest;
         grown
     }
+
+    /// What counts of all that was taken in.
+    pub fn told(&self) -> Figures {
+        self.told
+    }
 }
 
-/// A ledger for each of those who export.
+/// What is kept of each of those who export.
 #[derive(Debug)]
-pub(super) struct Ledgers<const N: usize> {
-    by_name: HashMap<String, Ledger<N>>,
+pub(super) struct Ledgers<T> {
+    by_name: HashMap<String, T>,
 }
 
-impl<const N: usize> Default for Ledgers<N> {
+impl<T> Default for Ledgers<T> {
     fn default() -> Self {
         Self { by_name: HashMap::new() }
     }
 }
 
-impl<const N: usize> Ledgers<N> {
+impl<T: Default> Ledgers<T> {
     /// All beyond the bound share one.
-    pub fn of(&mut self, name: &str) -> &mut Ledger<N> {
+    pub fn of(&mut self, name: &str) -> &mut T {
         let is_known = self.by_name.contains_key(name);
         let name = if is_known || self.by_name.len() < MOST { name } else { "" };
         self.by_name.entry(name.to_owned()).or_default()

@@ -324,26 +324,53 @@ fn what_came_from_the_cache_is_taken_out_of_the_input_of_a_span() {
     assert_eq!(told(&[body]), ["usage 200 50 700 100 gpt-5-2026", "usage 5 6 0 0"]);
 }
 
+/// Totals of input as the conventions' histogram tells them, with the same 50 tokens of output.
+fn histogram(time: u64, input: f64) -> Value {
+    let point = |kind: &str, value: f64| {
+        json!({
+            "startTimeUnixNano": "1", "timeUnixNano": time.to_string(), "count": "1", "sum": value,
+            "attributes": attributes(&json!({"gen_ai.token.type": kind, "gen_ai.request.model": "gpt-5",
+                "gen_ai.operation.name": "chat"})),
+        })
+    };
+    json!({"name": "gen_ai.client.token.usage", "histogram": {"aggregationTemporality": 2,
+        "dataPoints": [point("input", input), point("output", 50.0)]}})
+}
+
+#[test]
+fn what_metrics_told_too_much_is_taken_off_the_input_that_follows() {
+    let request = |id: &str, input: u64, read: u64| {
+        let pairs = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5",
+            "gen_ai.usage.input_tokens": input, "gen_ai.usage.cache_read.input_tokens": read});
+        spans(&[span(id, &pairs)])
+    };
+    let told = told(&[
+        metrics("agent", &[histogram(2, 1000.0)]),
+        request("a", 1000, 600),
+        metrics("agent", &[histogram(3, 2000.0)]),
+        request("b", 1000, 600),
+        request("c", 5000, 600),
+    ]);
+    let expected = [
+        "usage 1000 50 0 0 gpt-5",
+        "usage 0 0 600 0 gpt-5",
+        "usage 400 0 0 0 gpt-5",
+        "usage 0 0 600 0 gpt-5",
+        // Of 7000 tokens 1800 were read from the cache: 5200, of which 1400 were told before.
+        "usage 3800 0 600 0 gpt-5",
+    ];
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn all_metrics_of_the_conventions_tell_of_the_same_requests() {
-    let model = "gpt-5";
-    let histogram = |time: u64| {
-        let point = |kind: &str, value: f64| {
-            json!({
-                "startTimeUnixNano": "1", "timeUnixNano": time.to_string(), "count": "1", "sum": value,
-                "attributes": attributes(&json!({"gen_ai.token.type": kind, "gen_ai.request.model": model,
-                    "gen_ai.operation.name": "chat"})),
-            })
-        };
-        json!({"name": "gen_ai.client.token.usage", "histogram": {"aggregationTemporality": 2,
-            "dataPoints": [point("input", 1000.0), point("output", 50.0)]}})
-    };
+    let histogram = |time| histogram(time, 1000.0);
     assert_eq!(
         told(&[metrics("agent", &[histogram(2)]), metrics("agent", &[histogram(3)])]),
         ["usage 1000 50 0 0 gpt-5"]
     );
     let counter = |name: &str, value: u64| {
-        let pairs = json!({"gen_ai.request.model": model, "gen_ai.token.modality": "text"});
+        let pairs = json!({"gen_ai.request.model": "gpt-5", "gen_ai.token.modality": "text"});
         let name = format!("gen_ai.client.inference.usage.{name}");
         sum(&name, 2, &[point(1, 2, &json!(value), &pairs)])
     };

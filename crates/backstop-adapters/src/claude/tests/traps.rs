@@ -62,6 +62,19 @@ fn a_cost_of_nothing_is_not_known_where_something_was_used() {
 }
 
 #[test]
+fn a_record_behind_one_that_was_cut_off_is_read() {
+    let text = assistant("m1", r#"{"type":"text","text":"I look."}"#);
+    let cut = &text[..text.find("look").unwrap()];
+    let told = lines(&[INIT, &format!("{cut}{}", assistant("m2", &call("t1", "ls"))), DONE]);
+    assert_eq!(told.assistant, Vec::<String>::new());
+    assert_eq!(told.calls, ["Bash ls"]);
+    assert_eq!(told.outcome, Some(Outcome::Succeeded));
+    // Whole, but for its end: what stands in it is not said by itself.
+    let nested = format!(r#"{{"type":"progress","data":{DONE}"#);
+    assert_eq!(lines(&[INIT, &nested]).outcome, Some(Outcome::CutOff));
+}
+
+#[test]
 fn records_of_one_message_count_once() {
     let text = assistant("m1", r#"{"type":"text","text":"I look."}"#);
     let told =

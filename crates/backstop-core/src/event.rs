@@ -8,6 +8,7 @@ mod decode;
 mod note;
 mod payload;
 mod reference;
+mod schema;
 mod shape;
 
 pub use decode::DecodeError;
@@ -15,7 +16,8 @@ pub(crate) use decode::number;
 pub use note::{Note, Noted, ThreadTotal};
 pub use payload::*;
 pub use reference::{fields, reference};
-pub use shape::Field;
+pub use schema::{TIME_PATTERN, schema};
+pub use shape::{Field, Shape};
 
 /// One thing that happened, with the time at which it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]

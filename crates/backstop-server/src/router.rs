@@ -334,35 +334,47 @@ fn scope() -> Json {
 
 /// The router, with a guard before every handler.
 pub(crate) fn build(service: &Arc<Service>) -> Router {
-    let mut router = Router::new();
+    let (mut router, mut open) = (Router::new(), Vec::new());
     for route in routes() {
         let (path, handler) = (route.path, route.handler);
+        if route.needs == Needs::Nothing {
+            open.push(path);
+        }
         router = router.route(path, handler(Door::new(Arc::clone(service), route)));
     }
+    let open: Arc<[&str]> = open.into();
     router
         .fallback(nowhere)
-        .method_not_allowed_fallback(wrong_method)
+        .method_not_allowed_fallback(async move |state, request| {
+            wrong_method(state, &open, request).await
+        })
         .with_state(Arc::clone(service))
 }
 
 async fn nowhere(State(service): State<Arc<Service>>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let problem = Problem::not_found(format!("there is nothing at `{path}`"));
-    astray(&service, request, problem).await
+    astray(&service, request, false, problem).await
 }
 
-async fn wrong_method(State(service): State<Arc<Service>>, request: Request) -> Response {
+async fn wrong_method(
+    State(service): State<Arc<Service>>,
+    open: &[&str],
+    request: Request,
+) -> Response {
     let detail = format!("this can't be asked by {}; `Allow` says how it can", request.method());
     let status = StatusCode::METHOD_NOT_ALLOWED;
-    astray(&service, request, Problem::new(status, "METHOD_NOT_ALLOWED", detail)).await
+    let is_open = open.contains(&request.uri().path());
+    astray(&service, request, is_open, Problem::new(status, "METHOD_NOT_ALLOWED", detail)).await
 }
 
-/// Who may ask nothing is not told what there is to ask.
-async fn astray(service: &Service, request: Request, problem: Problem) -> Response {
+/// Who may ask nothing is not told what there is to ask, but for what is open to all.
+async fn astray(service: &Service, request: Request, is_open: bool, problem: Problem) -> Response {
     let started = std::time::Instant::now();
     let parts = request.into_parts().0;
     let problem = match guard::count(service, &parts, None) {
         Err(too_often) => too_often,
+        Ok(()) if is_open => problem,
         Ok(()) => match service.access.caller(&parts.headers).await {
             Ok(_) => problem,
             Err(Denied::Refused(refused)) => refused,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use backstop_core::event::EventKind;
+use backstop_core::event;
 use backstop_core::policy;
 use backstop_core::reason::Family;
 use backstop_core::state::RunStatus;
@@ -75,15 +75,7 @@ described!(
 
 described!(
     /// Something that happened.
-    Event, |_| json!({
-        "type": "object",
-        "description": "docs/reference/events.md lists the fields of each type.",
-        "properties": {
-            "type": { "enum": EventKind::TYPE_NAMES },
-            "at": time_or_null(),
-        },
-        "required": ["type"],
-    })
+    Event, |_| event::schema()
 );
 
 described!(
@@ -187,7 +179,7 @@ pub(crate) fn time_or_null() -> Json {
     json!({
         "type": ["string", "null"],
         "format": "date-time",
-        "pattern": "^[0-9]{4}-?[0-9]{2}-?[0-9]{2}[Tt ][0-9]{2}",
+        "pattern": event::TIME_PATTERN,
     })
 }
 

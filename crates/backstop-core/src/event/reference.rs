@@ -27,7 +27,7 @@ pub fn reference() -> String {
             text.push_str("\n| field | | value |\n|---|---|---|\n");
         }
         for field in fields {
-            let required = if is_required(described.example, field.name) { "required" } else { "" };
+            let required = if described.requires(field.name) { "required" } else { "" };
             let _ = writeln!(text, "| `{}` | {required} | {} |", field.name, field.value);
         }
     }
@@ -59,16 +59,24 @@ impl Described {
         Self { name, meaning, example, fields: shape::<T> }
     }
 
-    fn meaning(&self) -> String {
+    pub(super) fn meaning(&self) -> String {
         self.meaning.split_whitespace().collect::<Vec<_>>().join(" ")
     }
-}
 
-/// Whether the decoder refuses the example without this field.
-fn is_required(example: &str, field: &str) -> bool {
-    let mut fields: Map<String, Json> = serde_json::from_str(example).unwrap_or_default();
-    fields.remove(field);
-    Event::from_json(Json::Object(fields).to_string().as_bytes()).is_err()
+    /// Whether the decoder refuses the example without this field.
+    pub(super) fn requires(&self, field: &str) -> bool {
+        self.refuses(field, None)
+    }
+
+    /// Whether the decoder refuses the example with this in a field, or without it.
+    pub(super) fn refuses(&self, field: &str, value: Option<Json>) -> bool {
+        let mut fields: Map<String, Json> = serde_json::from_str(self.example).unwrap_or_default();
+        match value {
+            Some(value) => fields.insert(field.to_owned(), value),
+            None => fields.remove(field),
+        };
+        Event::from_json(Json::Object(fields).to_string().as_bytes()).is_err()
+    }
 }
 
 const INTRODUCTION: &str = "\
@@ -114,11 +122,13 @@ mod tests {
     #[test]
     fn values_are_what_the_decoder_asks_for() {
         let unit = EventKind::described().into_iter().find(|one| one.name == "unit").unwrap();
-        let fields: Vec<_> =
-            (unit.fields)().into_iter().map(|field| (field.name, field.value)).collect();
+        let fields: Vec<_> = (unit.fields)()
+            .into_iter()
+            .map(|field| (field.name, field.value.to_string()))
+            .collect();
         assert_eq!(fields[0], ("id", "a string".to_owned()));
         assert_eq!(fields[1], ("index", "a whole number".to_owned()));
         assert!(fields[2].1.starts_with("`pending`, `in_progress`"), "{fields:?}");
-        assert!(is_required(unit.example, "id") && !is_required(unit.example, "attempts"));
+        assert!(unit.requires("id") && !unit.requires("attempts"));
     }
 }

@@ -13,51 +13,111 @@ use serde::forward_to_deserialize_any;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
-    /// What may stand there, in words.
-    pub value: String,
+    /// What may stand there.
+    pub value: Shape,
+    /// `null` may stand there as well, and means that there is nothing.
+    pub is_nullable: bool,
 }
 
-impl Field {
-    /// Whether its value is a JSON string, so that a bare word stands for itself.
-    pub fn is_text(&self) -> bool {
-        self.value == STRING || self.value == TIME || self.value.starts_with('`')
-    }
+/// What may stand in a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Flag,
+    Count,
+    /// It may be negative.
+    Integer,
+    Number,
+    Text,
+    Time,
+    Texts,
+    OneOf(&'static [&'static str]),
+    /// A number or a duration.
+    Limit,
+    Object(Vec<Field>),
+    /// An object with names that its writer chooses.
+    ByName(Box<Shape>),
+    Anything,
+}
 
-    pub fn is_list(&self) -> bool {
-        self.value == LIST
+impl Shape {
+    /// Whether it is a JSON string, so that a bare word stands for itself.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text | Self::Time | Self::OneOf(_))
     }
 
     pub fn is_object(&self) -> bool {
-        self.value.starts_with(OBJECT)
+        matches!(self, Self::Object(_) | Self::ByName(_))
     }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Flag => "true or false",
+            Self::Count => "a whole number",
+            Self::Integer => "a whole number, which may be negative",
+            Self::Number => "a number",
+            Self::Text => "a string",
+            Self::Time => "a time such as `\"2026-05-04T10:00:00Z\"`",
+            Self::Texts => "a list of strings",
+            Self::OneOf(choices) => return write_names(formatter, choices.iter().copied()),
+            Self::Limit => "a number, or a duration such as `\"2h 30m\"`",
+            Self::Object(fields) => {
+                formatter.write_str("an object with ")?;
+                return write_names(formatter, fields.iter().map(|field| field.name));
+            }
+            Self::ByName(shape) => return write!(formatter, "an object: {shape} under each name"),
+            Self::Anything => "any value",
+        })
+    }
+}
+
+fn write_names(
+    formatter: &mut fmt::Formatter<'_>,
+    names: impl Iterator<Item = &'static str>,
+) -> fmt::Result {
+    for (name, place) in names.zip(0..) {
+        let comma = if place == 0 { "" } else { ", " };
+        write!(formatter, "{comma}`{name}`")?;
+    }
+    Ok(())
 }
 
 /// The fields of a payload, in the order of their declaration.
 pub(super) fn shape<T: DeserializeOwned>() -> Vec<Field> {
-    let names = match T::deserialize(Question) {
-        Err(Asked::Fields(names)) => names,
-        _ => &[],
+    fields_at::<T>(&[])
+}
+
+/// The fields of the object to which a path leads.
+fn fields_at<T: DeserializeOwned>(path: &[&'static str]) -> Vec<Field> {
+    let (Some(Asked::Fields(names)), _) = asked_at::<T>(path) else { return Vec::new() };
+    names.iter().map(|name| field_at::<T>(&[path, &[*name]].concat())).collect()
+}
+
+fn field_at<T: DeserializeOwned>(path: &[&'static str]) -> Field {
+    let (asked, is_nullable) = asked_at::<T>(path);
+    let value = match asked {
+        Some(Asked::For(shape)) => shape,
+        Some(Asked::Fields(_)) => Shape::Object(fields_at::<T>(path)),
+        _ => Shape::Anything,
     };
-    names.iter().map(|name| Field { name, value: value_of::<T>(name) }).collect()
+    Field { name: path.last().copied().unwrap_or_default(), value, is_nullable }
 }
 
-fn value_of<T: DeserializeOwned>(name: &'static str) -> String {
-    match T::deserialize(OneField(name)) {
-        Err(Asked::For(value)) => value,
-        Err(Asked::Fields(names)) => format!("{OBJECT} with {}", listed(names)),
-        _ => "any value".to_owned(),
+/// What is asked for where a path leads, and whether `null` would do.
+fn asked_at<T: DeserializeOwned>(path: &[&'static str]) -> (Option<Asked>, bool) {
+    match T::deserialize(Question { path }).err() {
+        Some(Asked::Optional(asked)) => (Some(*asked), true),
+        asked => (asked, false),
     }
-}
-
-fn listed(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// What was asked for; an error, so that the decoder stops there.
 #[derive(Debug)]
 enum Asked {
     Fields(&'static [&'static str]),
-    For(String),
+    For(Shape),
+    Optional(Box<Asked>),
     Other,
 }
 
@@ -75,41 +135,48 @@ impl serde::de::Error for Asked {
     }
 }
 
-/// Stands for a value of which only the type is asked.
-struct Question;
+/// Stands for a value of which only the type is asked, or that of what a path within it leads to.
+struct Question<'p> {
+    path: &'p [&'static str],
+}
 
 macro_rules! answers {
-    ($($method:ident => $value:expr,)*) => {
+    ($($method:ident => $shape:expr,)*) => {
         $(fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
-            Err(Asked::For($value.to_owned()))
+            Err(Asked::For($shape))
         })*
     };
 }
 
-impl<'de> Deserializer<'de> for Question {
+impl<'de> Deserializer<'de> for Question<'_> {
     type Error = Asked;
 
     answers! {
-        deserialize_any => "a number, or a duration such as `\"2h 30m\"`",
-        deserialize_bool => "true or false",
-        deserialize_u64 => "a whole number",
-        deserialize_i32 => "a whole number, which may be negative",
-        deserialize_f64 => "a number",
-        deserialize_str => TIME,
-        deserialize_string => STRING,
+        deserialize_any => Shape::Limit,
+        deserialize_bool => Shape::Flag,
+        deserialize_u64 => Shape::Count,
+        deserialize_i32 => Shape::Integer,
+        deserialize_i64 => Shape::Integer,
+        deserialize_f64 => Shape::Number,
+        deserialize_str => Shape::Time,
+        deserialize_string => Shape::Text,
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
-        visitor.visit_some(self)
+        let is_asked = self.path.is_empty();
+        visitor.visit_some(self).map_err(|asked| match is_asked {
+            true => Asked::Optional(Box::new(asked)),
+            false => asked,
+        })
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
-        Err(Asked::For(LIST.to_owned()))
+        Err(Asked::For(Shape::Texts))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
-        match visitor.visit_map(OneEntry { key: Some("name") }) {
-            Err(Asked::For(value)) => Err(Asked::For(format!("{OBJECT}: {value} under each name"))),
+        match visitor.visit_map(OneEntry { key: Some("name"), path: &[] }) {
+            Err(Asked::For(shape)) => Err(Asked::For(Shape::ByName(Box::new(shape)))),
             other => other,
         }
     }
@@ -118,9 +185,12 @@ impl<'de> Deserializer<'de> for Question {
         self,
         _: &'static str,
         fields: &'static [&'static str],
-        _: V,
+        visitor: V,
     ) -> Result<V::Value, Asked> {
-        Err(Asked::Fields(fields))
+        match self.path {
+            [] => Err(Asked::Fields(fields)),
+            [first, path @ ..] => visitor.visit_map(OneEntry { key: Some(first), path }),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -129,36 +199,21 @@ impl<'de> Deserializer<'de> for Question {
         variants: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, Asked> {
-        Err(Asked::For(listed(variants)))
+        Err(Asked::For(Shape::OneOf(variants)))
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i64 u8 u16 u32 f32 char bytes byte_buf unit unit_struct newtype_struct tuple
+        i8 i16 u8 u16 u32 f32 char bytes byte_buf unit unit_struct newtype_struct tuple
         tuple_struct identifier ignored_any
     }
 }
 
-/// Stands for a payload with one field, of which only the type is asked.
-struct OneField(&'static str);
-
-impl<'de> Deserializer<'de> for OneField {
-    type Error = Asked;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Asked> {
-        visitor.visit_map(OneEntry { key: Some(self.0) })
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-struct OneEntry {
+struct OneEntry<'p> {
     key: Option<&'static str>,
+    path: &'p [&'static str],
 }
 
-impl<'de> MapAccess<'de> for OneEntry {
+impl<'de> MapAccess<'de> for OneEntry<'_> {
     type Error = Asked;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -169,11 +224,6 @@ impl<'de> MapAccess<'de> for OneEntry {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Asked> {
-        seed.deserialize(Question)
+        seed.deserialize(Question { path: self.path })
     }
 }
-
-const STRING: &str = "a string";
-const TIME: &str = "a time such as `\"2026-05-04T10:00:00Z\"`";
-const LIST: &str = "a list of strings";
-const OBJECT: &str = "an object";

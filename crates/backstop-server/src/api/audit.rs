@@ -17,6 +17,7 @@ use crate::service::Service;
 
 /// A page of the audit.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AuditPage")]
 pub(crate) struct Page {
     #[schemars(with = "Vec<schemas::AuditRow>")]
     rows: Vec<AuditRow>,
@@ -97,6 +98,7 @@ pub(crate) async fn fetch(
 
 /// How often something was decided in the last seven days.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DecisionCount")]
 pub(crate) struct Counted {
     decision: String,
     reason_code: Option<String>,

@@ -460,6 +460,7 @@ pub(crate) async fn end(
 
 /// A page of a journal.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "JournalPage")]
 pub(crate) struct Page {
     #[schemars(with = "Vec<schemas::Event>")]
     events: Vec<Box<RawValue>>,

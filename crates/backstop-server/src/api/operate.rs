@@ -61,6 +61,7 @@ pub(crate) struct Reply {
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
+#[schemars(rename = "AnswerChosen")]
 enum Chosen {
     Fix,
     Continue,

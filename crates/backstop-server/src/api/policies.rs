@@ -60,6 +60,7 @@ impl JsonSchema for PolicyHash {
 
 /// What is known of a stored policy.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StoredPolicy")]
 pub(crate) struct Listed {
     hash: String,
     label: Option<String>,
@@ -83,6 +84,7 @@ impl From<&StoredPolicy> for Listed {
 
 /// A page of policies.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PolicyPage")]
 pub(crate) struct Page {
     policies: Vec<Listed>,
     next_cursor: Option<String>,
@@ -198,6 +200,7 @@ fn refusal(service: &Service, caller: &Caller, policy: &Policy, problem: &Proble
 
 /// A stored policy, whole.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WholePolicy")]
 pub(crate) struct Whole {
     #[serde(flatten)]
     listed: Listed,
@@ -239,6 +242,7 @@ pub(crate) struct Activate {
 
 /// A policy that was put in force, or taken back.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ActivePolicy")]
 pub(crate) struct Active {
     /// `global`, `repo:OWNER/NAME` or `label:KEY=VALUE`.
     #[schemars(with = "String")]

@@ -21,6 +21,7 @@ use crate::words::Line;
 /// What a token is to be.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewToken")]
 pub(crate) struct New {
     /// Who bears it: how the journal and the audit call them.
     name: Line,
@@ -38,6 +39,7 @@ pub(crate) struct New {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "TokenScope")]
 enum Named {
     Read,
     Report,
@@ -69,6 +71,7 @@ fn each_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Name
 
 /// A token as it is listed.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
 pub(crate) struct Listed {
     /// Short, and no secret.
     id: String,
@@ -95,6 +98,7 @@ impl From<TokenRecord> for Listed {
 
 /// A new token, with what nobody will see again.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MadeToken")]
 pub(crate) struct Made {
     token: String,
     #[serde(flatten)]

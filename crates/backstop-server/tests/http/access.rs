@@ -253,3 +253,14 @@ fn wrong_methods_are_told_the_right_ones() {
         );
     }
 }
+
+#[test]
+fn who_has_no_token_is_told_of_methods_only_where_none_is_needed() {
+    let server = Server::start();
+    server.token(&[Scope::Read]);
+    for route in routes() {
+        let expected = if route.needs == Needs::Nothing { 405 } else { 401 };
+        let answer = server.ask("PATCH", &path_of(&route), &[], "");
+        assert_eq!(answer.status, expected, "{route:?}");
+    }
+}

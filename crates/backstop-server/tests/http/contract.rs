@@ -300,6 +300,11 @@ impl<'a> Chance<'a> {
                 fields.insert(name.clone(), self.value(inner, depth + 1));
             }
         }
+        if let Some(inner) = schema.get("additionalProperties").filter(|inner| inner.is_object())
+            && self.happens(50)
+        {
+            fields.insert("k".to_owned(), self.value(inner, depth + 1));
+        }
         fields.into()
     }
 
@@ -313,7 +318,7 @@ impl<'a> Chance<'a> {
     /// Whether an answer is what the document says: its types, and what must be there.
     fn check(&self, schema: &'a Json, value: &Json, place: &str) {
         let schema = self.resolved(schema);
-        if let Some(choices) = schema["anyOf"].as_array() {
+        if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
             let fits = choices.iter().any(|choice| self.fits(choice, value));
             assert!(fits, "{place}: {value} is none of {schema}");
         } else {
@@ -347,8 +352,17 @@ impl<'a> Chance<'a> {
             kind => is(kind),
         };
         let listed = schema["enum"].as_array().is_none_or(|choices| choices.contains(value));
+        // The fields that tell one choice from the others.
+        let constants =
+            schema["properties"].as_object().into_iter().flatten().all(|(name, inner)| {
+                let constant = inner.get("const");
+                constant.is_none_or(|constant| value.get(name).is_none_or(|one| one == constant))
+            });
         let mut required = schema["required"].as_array().into_iter().flatten();
-        typed && listed && required.all(|name| value.get(name.as_str().unwrap()).is_some())
+        typed
+            && listed
+            && constants
+            && required.all(|name| value.get(name.as_str().unwrap()).is_some())
     }
 }
 

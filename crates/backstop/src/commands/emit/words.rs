@@ -1,7 +1,7 @@
 //! An event from words of the command line: `unit --id f3 --status rejected`.
 
 use backstop_core::diagnostic::nearest;
-use backstop_core::event::{EventKind, Field, fields};
+use backstop_core::event::{EventKind, Field, Shape, fields};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value as Json};
 
@@ -122,15 +122,15 @@ fn add(
 fn value(field: Option<&Field>, text: &str) -> Json {
     let as_json = || serde_json::from_str(text).unwrap_or_else(|_| text.into());
     match field {
-        Some(field) if field.is_text() => text.into(),
-        Some(field) if field.is_list() && !text.starts_with('[') => text
+        Some(field) if field.value.is_text() => text.into(),
+        Some(field) if field.value == Shape::Texts && !text.starts_with('[') => text
             .split(',')
             .map(str::trim)
             .filter(|item| !item.is_empty())
             .map(Json::from)
             .collect::<Vec<_>>()
             .into(),
-        Some(field) if field.is_object() && !text.starts_with('{') => pairs(text),
+        Some(field) if field.value.is_object() && !text.starts_with('{') => pairs(text),
         // Times are text; the other fields of the envelope are numbers.
         _ => as_json(),
     }

@@ -3,11 +3,14 @@
 mod stand_in;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use backstop_runner::clock::wall_time;
 use backstop_server::github::Github;
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use backstop_store::{FailureSignal, PullRequest};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 use stand_in::TestService;
@@ -94,6 +97,33 @@ async fn a_hold_touches_no_job(#[case] attempt: u64, #[case] log: &str, #[case] 
     }
     assert_eq!(github.orders(), Vec::<String>::new());
     assert_eq!(test.audit().await.len(), 2);
+}
+
+#[rstest]
+#[case::a_run(json!({"runId": 40}))]
+#[case::all_of_the_head(json!({}))]
+#[tokio::test]
+async fn what_has_failed_for_too_long_is_not_run_again(#[case] which: Json) {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    let test = TestService::beside(&github).await;
+    let of = PullRequest::new("acme", "shop", 7);
+    let signal = FailureSignal {
+        pull_request: of,
+        job: "CI / unit".to_owned(),
+        workflow_run_id: 40,
+        attempt: 1,
+        hash: "a1".to_owned(),
+        class: Some("infra transient".to_owned()),
+        at: wall_time().minus(Duration::from_secs(2 * 3600)),
+    };
+    test.store.signal_put(&signal).await.expect("the store can be written");
+    let answer = asked(&test, which).await;
+    assert_eq!(
+        (&answer["decision"], &answer["stopDecision"], &answer["reasonCode"]),
+        (&json!("BLOCKED"), &json!("KILL"), &json!("TIMEOUT"))
+    );
+    assert_eq!(github.orders(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -111,8 +111,10 @@ pub(super) async fn remember(
 pub(super) struct Case {
     pub(super) repository: Repository,
     pub(super) pr_number: u64,
-    /// The run that is asked about.
+    /// The run that is asked about, if it is one.
     pub(super) run: Option<u64>,
+    /// All runs, or suites of another app, whose failures it is about.
+    pub(super) about: Vec<u64>,
     /// The highest number of an attempt of any failed job.
     pub(super) attempt: u64,
     /// Runs of the pull request and the number of their latest attempt, as far as GitHub told.
@@ -142,7 +144,7 @@ impl Case {
             *latest = attempt.max(*latest);
         }
         let total = attempts.values().map(|attempt| attempt.saturating_sub(1)).sum();
-        let of_this_run = |signal: &&FailureSignal| Some(signal.workflow_run_id) == self.run;
+        let of_these = |signal: &&FailureSignal| self.about.contains(&signal.workflow_run_id);
         let gravest = failed.iter().map(|one| one.class).max().map(|class| class.name().to_owned());
         let job_attempts = self.attempt.saturating_sub(1);
         Ok(Question {
@@ -153,17 +155,27 @@ impl Case {
             facts: FailureFacts {
                 job_attempts,
                 total_attempts: job_attempts.max(total),
-                failure_class: gravest.or_else(|| {
-                    let last = earlier.iter().rev().find(of_this_run);
-                    last.and_then(|signal| signal.class.clone())
-                }),
+                failure_class: gravest.or_else(|| self.gravest_of(earlier.iter().filter(of_these))),
                 failure_signals: Vec::new(),
                 last_changed_at: self.last_changed_at,
-                first_failure_at: earlier.iter().find(of_this_run).map(|signal| signal.at),
+                first_failure_at: earlier.iter().find(of_these).map(|signal| signal.at),
             },
             signals: SignalSource::Remembered,
             actor: actor.to_owned(),
         })
+    }
+
+    /// The gravest class of what failed last: of each job its latest failure, and of a run those in its
+    /// latest attempt, since the jobs that are not in it have passed. Checks are counted one by one.
+    fn gravest_of<'a>(&self, signals: impl Iterator<Item = &'a FailureSignal>) -> Option<String> {
+        let latest: BTreeMap<&str, &FailureSignal> =
+            signals.map(|signal| (signal.job.as_str(), signal)).collect();
+        let last = latest.values().map(|signal| signal.attempt).max();
+        let counts = |signal: &&&FailureSignal| self.run.is_none() || Some(signal.attempt) == last;
+        let classes = latest.values().filter(counts).filter_map(|signal| signal.class.as_deref());
+        // The names are in the order of their gravity.
+        let gravity = |class: &&str| Class::NAMES.iter().position(|name| name == class);
+        classes.max_by_key(gravity).map(str::to_owned)
     }
 }
 

@@ -295,6 +295,7 @@ pub async fn rerun(
         repository: repository.clone(),
         pr_number: number,
         run: request.run_id,
+        about: runs.iter().map(|run| run.id).collect(),
         attempt,
         known_runs: all_runs.iter().map(|run| (run.id, run.run_attempt)).collect(),
         last_changed_at: last_start.max(),

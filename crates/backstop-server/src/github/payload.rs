@@ -20,12 +20,20 @@ pub(super) enum Failure {
     Run(Box<WorkflowRun>),
     Job(Box<Job>),
     /// A check of another app than GitHub's own, whose suite is what a run is elsewhere.
-    Check {
-        suite: u64,
-        name: String,
-        output: String,
+    Check(Check),
+    Suite {
+        id: u64,
     },
-    Suite,
+}
+
+/// A failed check of another app.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    pub(super) suite: u64,
+    pub(super) name: String,
+    pub(super) output: String,
+    /// Which failure of which check it is, so that one that is told of twice is known again.
+    pub(super) failure: Option<String>,
 }
 
 /// Reads a delivery; `Err` says why it is none of our business.
@@ -84,14 +92,16 @@ pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, Str
             }
             let output = check.output.unwrap_or_default();
             let output = [output.title, output.summary, output.text];
-            let what = Failure::Check {
+            let ended = check.completed_at.unwrap_or_default();
+            let what = Failure::Check(Check {
+                failure: check.id.map(|id| format!("{id}:{ended}")),
                 suite: check.check_suite.map_or(0, |suite| suite.id),
                 name: check
                     .name
                     .filter(|name| !name.is_empty())
                     .unwrap_or_else(|| "unnamed".to_owned()),
                 output: output.into_iter().flatten().collect::<Vec<_>>().join("\n"),
-            };
+            });
             told(own(check.pull_requests), check.head_sha, what)
         }
         _ => {
@@ -104,7 +114,11 @@ pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, Str
                     Err("a suite of GitHub Actions is told of by `workflow_run`".to_owned()),
                 );
             }
-            told(own(suite.pull_requests), suite.head_sha, Failure::Suite)
+            told(
+                own(suite.pull_requests),
+                suite.head_sha,
+                Failure::Suite { id: suite.id.unwrap_or(0) },
+            )
         }
     }
 }
@@ -146,6 +160,10 @@ struct Named {
 #[derive(Deserialize)]
 struct CheckRun {
     #[serde(default)]
+    id: Option<u64>,
+    #[serde(default)]
+    completed_at: Option<String>,
+    #[serde(default)]
     name: Option<String>,
     #[serde(default)]
     conclusion: Option<String>,
@@ -163,6 +181,8 @@ struct CheckRun {
 
 #[derive(Deserialize)]
 struct CheckSuite {
+    #[serde(default)]
+    id: Option<u64>,
     #[serde(default)]
     conclusion: Option<String>,
     #[serde(default)]

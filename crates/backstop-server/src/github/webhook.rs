@@ -20,7 +20,7 @@ use super::api::Job;
 use super::client::Client;
 use super::comment;
 use super::failures::{Case, Failed, asked, looked_at, remember};
-use super::payload::{self, Failure, Told, numbers_of};
+use super::payload::{self, Check, Failure, Told, numbers_of};
 use crate::body;
 use crate::problem::Problem;
 use crate::rerun;
@@ -156,12 +156,21 @@ async fn work(service: &Arc<Service>, told: &Told, id: &str) -> Result<Value, Ac
         repository: told.repository.clone(),
         pr_number,
         run: None,
+        about: Vec::new(),
         attempt: 1,
         known_runs: Vec::new(),
         last_changed_at: None,
     };
     let failed = look(service, told, &mut case, &settings).await?;
-    remember(service, &case.pull_request(), &failed).await?;
+    let remembered = remember(service, &case.pull_request(), &failed).await;
+    if let Failure::Check(Check { failure: Some(failure), .. }) = &told.what {
+        let key = key_of_check(failure);
+        match remembered {
+            Ok(()) => service.store.delivery_done(&key).await?,
+            Err(_) => service.store.delivery_forget(&key).await?,
+        }
+    }
+    remembered?;
     let request_id = format!("github-{id}");
     let mut question = case.question(service, &failed, request_id, "github").await?;
     let answer = rerun::answer(service, &mut question).await;
@@ -215,6 +224,7 @@ async fn look(
     match &told.what {
         Failure::Run(run) => {
             (case.run, case.attempt) = (Some(run.id), run.run_attempt);
+            case.about.push(run.id);
             case.last_changed_at = change(run.run_attempt, run.run_started_at);
             let Some(client) = client else { return Ok(Vec::new()) };
             let (of, id) = (told.repository.clone(), run.id);
@@ -224,32 +234,49 @@ async fn look(
         }
         Failure::Job(job) => {
             (case.run, case.attempt) = (Some(job.run_id), job.run_attempt);
+            case.about.push(job.run_id);
             case.last_changed_at = change(job.run_attempt, job.created_at);
             Ok(looked_at(client, &told.repository, vec![Job::clone(job)], own).await)
         }
-        Failure::Check { suite, name, output } => {
-            Ok(vec![check(service, case, *suite, name, output, &own).await?])
+        Failure::Check(told) => {
+            case.about.push(told.suite);
+            Ok(vec![check(service, case, told, &own).await?])
         }
-        Failure::Suite => Ok(Vec::new()),
+        Failure::Suite { id } => {
+            case.about.push(*id);
+            let earlier =
+                service.store.signal_list(&case.pull_request(), None, MOST_ATTEMPTS).await?;
+            let of_suite = earlier.iter().filter(|signal| signal.workflow_run_id == *id);
+            case.attempt = of_suite.map(|signal| signal.attempt).max().unwrap_or(1);
+            Ok(Vec::new())
+        }
     }
 }
 
-/// A check of another app has no attempts; each failure of it in a suite is the next one.
+/// A check of another app has no attempts; each failure of it in a suite is the next one. One failure
+/// may be told of several times, since a repository and its organisation may each have a hook.
 async fn check(
     service: &Service,
     case: &mut Case,
-    suite: u64,
-    name: &str,
-    output: &str,
+    told: &Check,
     own: &OwnPatterns,
 ) -> Result<Failed, ActingError> {
+    let Check { suite, name, output, failure } = told;
+    let is_new = match failure {
+        Some(failure) => {
+            let key = key_of_check(failure);
+            let taken = service.store.delivery_take(&key, &service.name, service.now()).await?;
+            taken == Delivery::Taken
+        }
+        None => true,
+    };
     let earlier =
         service.store.signal_list(&case.pull_request(), Some(name), MOST_ATTEMPTS).await?;
-    let of_suite = earlier.iter().filter(|signal| signal.workflow_run_id == suite).count();
-    case.attempt = of_suite as u64 + 1;
+    let of_suite = earlier.iter().filter(|signal| signal.workflow_run_id == *suite).count() as u64;
+    case.attempt = if is_new { of_suite + 1 } else { of_suite.max(1) };
     Ok(Failed {
-        job: name.to_owned(),
-        run: suite,
+        job: name.clone(),
+        run: *suite,
         attempt: case.attempt,
         class: classify(name, output, own),
         hash: signal(name, output),
@@ -321,6 +348,11 @@ fn answered(status: StatusCode, body: Value) -> Response {
 /// What a delivery is remembered by.
 fn key(id: &str) -> String {
     format!("github:{id}")
+}
+
+/// What a failure of a check is remembered by.
+fn key_of_check(failure: &str) -> String {
+    format!("github:check:{failure}")
 }
 
 /// What GitHub itself sends at most.

@@ -50,6 +50,8 @@ pub struct Service {
     pub(crate) requests: Arc<Semaphore>,
     /// One permit for each report that is taken in or settled, which may go on behind its request.
     pub(crate) reports: Arc<Semaphore>,
+    /// One permit for each decision that goes on to be made although it was held for being late.
+    pub(crate) late: Arc<Semaphore>,
     pub(crate) live_streams: Arc<Semaphore>,
     /// Cancelled when nothing new is to begin: streams end then.
     pub(crate) closing: CancellationToken,
@@ -99,6 +101,7 @@ impl Service {
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),
             reports: Arc::new(Semaphore::new(limits.requests)),
+            late: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),
             closing: CancellationToken::new(),
             work: Work::default(),

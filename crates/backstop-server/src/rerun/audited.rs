@@ -6,6 +6,7 @@ use std::sync::Arc;
 use backstop_core::facts::FailureFacts;
 use backstop_core::rerun::Answer;
 use backstop_core::time::Timestamp;
+use backstop_store::audit::NewAuditRow;
 use backstop_store::{FailureSignal, StoreError};
 
 use super::deciding::{self, Block, DeploymentEnv, Evidence};
@@ -43,12 +44,17 @@ pub async fn answer(service: &Service, question: &mut Question) -> Answer {
     record(service, question, lawbook.as_deref(), blocked).await
 }
 
-/// The answer to a question that can't be looked at, since the store can't be used.
-pub(super) fn held(service: &Service, question: &Question, what: &str) -> Answer {
+/// The answer to a question that can't be looked at, since the store can't be used, and the row that
+/// tells of it once that can be written.
+pub(super) fn held(service: &Service, mut question: Question, what: &str) -> (Answer, NewAuditRow) {
+    without_secrets(service, &mut question.facts);
     let blocked = Some(told(Block::by_fault(what, &NO_STORE)));
     let at = to_the_microsecond(service.now());
-    let evidence = Evidence { blocked, ..Evidence::new(question, at, None) };
-    deciding::answer(None, &evidence, deciding::request(question, evidence.deployment_env))
+    let evidence = Evidence { blocked, ..Evidence::new(&question, at, None) };
+    let request = deciding::request(&question, evidence.deployment_env);
+    let answer = deciding::answer(None, &evidence, request);
+    let row = row(service, &question, &evidence, &answer);
+    (answer, row)
 }
 
 /// The same where the question itself was not read.
@@ -73,12 +79,7 @@ async fn record(
     let engines = lawbook.map(|lawbook| &*lawbook.engines);
     let request = || deciding::request(question, DeploymentEnv::here());
     let answer = deciding::answer(engines, &evidence, request());
-    let mut row = deciding::row(question, &evidence, &answer);
-    // Whoever asked gets it back as it was; what is kept has no secret in it.
-    if let Cow::Owned(cleaned) = service.redactor.text(&row.request_id) {
-        row.request_id = cleaned;
-    }
-    match service.audit.append(row).await {
+    match service.audit.append(row(service, question, &evidence, &answer)).await {
         Ok(()) => answer,
         Err(fault) => {
             let block = told(Block::by_fault("the decision can't be recorded", &fault));
@@ -86,6 +87,20 @@ async fn record(
             deciding::answer(engines, &evidence, request())
         }
     }
+}
+
+/// What is kept of an answer. Whoever asked gets the id back as it was; what is kept has no secret in it.
+fn row(
+    service: &Service,
+    question: &Question,
+    evidence: &Evidence,
+    answer: &Answer,
+) -> NewAuditRow {
+    let mut row = deciding::row(question, evidence, answer);
+    if let Cow::Owned(cleaned) = service.redactor.text(&row.request_id) {
+        row.request_id = cleaned;
+    }
+    row
 }
 
 /// What a caller says of a failure is kept as evidence, and may be copied from a log.

@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::support::Server;
 use backstop_core::document::Syntax;
 use backstop_core::engine::Engine;
 use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::{Policy, Preset};
+use backstop_store::audit::{AuditFilter, AuditRow};
 use backstop_store::testing::{FailingStore, FailureKind};
+use backstop_store::{Batch, Writer};
 use rstest::rstest;
 use serde_json::json;
 
@@ -170,4 +173,40 @@ fn a_store_that_fails_holds_and_never_continues() {
         assert_eq!(server.get("/readyz").status, 503);
         assert_eq!(server.get("/healthz").status, 200);
     }
+}
+
+/// The row may be on its way to the disk when the time is over.
+#[test]
+fn what_was_answered_is_the_last_that_is_on_record_of_a_request() {
+    let time = Duration::from_millis(500);
+    let mut server = Server::with(|options| options.limits.decision_time = time, |store| store);
+    let run = server.post("/v1/runs", "{}").json()["run_id"].as_str().unwrap().to_owned();
+    // Nothing is written until this is.
+    let (go_on, waiting) = std::sync::mpsc::channel::<()>();
+    let (tell, begun) = std::sync::mpsc::channel();
+    let (id, store) = (run.parse().unwrap(), Arc::clone(&server.store));
+    let stuck = server.runtime.spawn(async move {
+        let decide = move |_| {
+            tell.send(()).ok();
+            waiting.recv().ok();
+            Batch::new(id, Writer::Unsupervised)
+        };
+        store.append_unsupervised(id, Box::new(decide)).await
+    });
+    begun.recv().unwrap();
+    let path = "/api/github/prs/7/checks/stop-decision?owner=a&repo=b&currentJobAttempts=0\
+                &totalPrAttempts=0&requestId=r-1";
+    let held = server.get(path).json();
+    assert_eq!((&held["decision"], &held["requestId"]), (&json!("HOLD"), &json!("r-1")), "{held}");
+    go_on.send(()).unwrap();
+    server.wait(stuck).unwrap().unwrap();
+    // What goes on behind the answer is finished before the service ends.
+    server.shutdown();
+    let filter = AuditFilter { limit: 9, ..AuditFilter::default() };
+    let rows = server.wait(server.store.audit_list(&filter)).unwrap();
+    let told = |row: &AuditRow| (row.row.request_id.clone(), row.row.decision.clone());
+    let last = rows.last().unwrap();
+    assert_eq!(told(last), ("r-1".to_owned(), "HOLD".to_owned()), "{rows:?}");
+    let why = last.row.reasons.as_str();
+    assert!(why.contains("can't be recorded in time"), "{why}");
 }

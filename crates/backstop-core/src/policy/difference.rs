@@ -23,7 +23,9 @@ pub fn in_words(from: &Policy, to: &Policy) -> Vec<String> {
         });
     }
     words.of_rules(&from.rules, &to.rules);
-    words.of_tables(&tables(from), &tables(to));
+    let (old, new) = (sections(from), sections(to));
+    words.of_sections(&old, &new);
+    words.of_tables(&tables(old), &tables(new));
     let webhook =
         |policy: &Policy| policy.settings.notify.as_ref().and_then(|notify| notify.webhook.clone());
     if let (Some(old), Some(new)) = (webhook(from), webhook(to))
@@ -33,6 +35,9 @@ pub fn in_words(from: &Policy, to: &Policy) -> Vec<String> {
         words.say("`webhook` in `[notify]` has changed in a part that is not shown");
     }
     words.of_reasons(from, to);
+    if words.0.is_empty() && from.hash() != to.hash() {
+        words.say("something else is different, for which there are no words");
+    }
     words.0
 }
 
@@ -76,6 +81,9 @@ impl Words {
 
     fn of_rule(&mut self, from: &Rule, to: &Rule) {
         let name = to.name();
+        if from.name() != name {
+            self.say(format!("rule `{name}` was called `{}`", from.name()));
+        }
         if from.when != to.when {
             match changed_limits(from, to) {
                 Some(changes) => {
@@ -105,6 +113,23 @@ impl Words {
             (false, true) => self.say(about("it is only watched now, and was acted on")),
             (true, false) => self.say(about("it is acted on now, and was only watched")),
             _ => {}
+        }
+    }
+
+    /// A section without a field may switch something on by being there.
+    fn of_sections(&mut self, from: &Map<String, Json>, to: &Map<String, Json>) {
+        let is_empty = |section: &Json| section.as_object().is_some_and(Map::is_empty);
+        let only_in = |one: &Map<String, Json>, other: &Map<String, Json>| -> Vec<String> {
+            let here = one
+                .iter()
+                .filter(|(name, section)| is_empty(section) && !other.contains_key(*name));
+            here.map(|(name, _)| name.clone()).collect()
+        };
+        for name in only_in(from, to) {
+            self.say(format!("`[{name}]` is gone, and was there with its defaults"));
+        }
+        for name in only_in(to, from) {
+            self.say(format!("`[{name}]` is there now, with its defaults"));
         }
     }
 
@@ -212,8 +237,8 @@ fn size(value: &Json) -> Option<f64> {
 
 type Tables = BTreeMap<String, Json>;
 
-/// Every value of the limits and settings by its place: `` `grace` in `[loop]` ``.
-fn tables(policy: &Policy) -> Tables {
+/// The limits and settings by the names of their sections.
+fn sections(policy: &Policy) -> Map<String, Json> {
     let mut all = Map::new();
     policy.settings.write(&mut all);
     let mut limits = Map::new();
@@ -226,7 +251,12 @@ fn tables(policy: &Policy) -> Tables {
     {
         notify.insert("webhook".to_owned(), webhook.to_string().into());
     }
-    let sections = all.into_iter().filter_map(|(name, section)| match section {
+    all
+}
+
+/// Every value of sections by its place: `` `grace` in `[loop]` ``.
+fn tables(sections: Map<String, Json>) -> Tables {
+    let sections = sections.into_iter().filter_map(|(name, section)| match section {
         Json::Object(fields) => Some((name, fields)),
         _ => None,
     });
@@ -315,6 +345,32 @@ mod tests {
                 assert_eq!(words.is_empty(), one.hash() == other.hash(), "{words:?}");
             }
         }
+    }
+
+    #[rstest]
+    #[case::guards("guards", "`[guards]` is there now, with its defaults")]
+    #[case::progress("progress", "`[progress]` is there now, with its defaults")]
+    fn a_section_that_is_only_there_is_told(#[case] section: &str, #[case] expected: &str) {
+        let (from, to) = (policy(BASE), policy(&format!("{BASE}[{section}]\n")));
+        assert_eq!(in_words(&from, &to), [expected]);
+        let back = in_words(&to, &from);
+        assert_eq!(back, [format!("`[{section}]` is gone, and was there with its defaults")]);
+    }
+
+    #[test]
+    fn a_rule_that_is_called_otherwise_is_told() {
+        let named = |name: &str| {
+            policy(&format!(
+                "{BASE}[[rule]]\n{name}when = {{ type = \"all_tests_pass\" }}\nthen = \"ask\"\n"
+            ))
+        };
+        let words = in_words(&named("name = \"green\"\n"), &named("name = \"done\"\n"));
+        assert_eq!(words, ["rule `done` was called `green`"]);
+        // The name that it has anyway is as good as none.
+        let default = named("");
+        let name = default.rules.last().unwrap().name().to_owned();
+        let same = named(&format!("name = \"{name}\"\n"));
+        assert_eq!(in_words(&default, &same).is_empty(), default.hash() == same.hash());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use backstop_core::state::RunStatus;
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery;
 use backstop_runner::socket::inbox::{self, InboxError};
-use backstop_runner::socket::{Answer, may_emit, may_report};
+use backstop_runner::socket::{Answer, may_emit, may_report, may_tell};
 use backstop_runner::unsupervised::{self, Outcome, ReportKey, Reported, UnsupervisedError};
 use backstop_store::access::Scope;
 use backstop_store::{HaltOrder, Run, StoreError};
@@ -337,7 +337,7 @@ fn check_kinds(caller: &Caller, events: &[Event]) -> Result<(), Problem> {
     for event in events {
         let allowed = match caller.has(Scope::Operate) {
             true => may_emit(&event.kind),
-            false => may_report(&event.kind),
+            false => may_tell(&event.kind),
         };
         allowed.map_err(|refusal| {
             let kind = event.kind.type_name();
@@ -484,7 +484,7 @@ pub(crate) async fn journal(
     let after = last_seen.or(given).unwrap_or(0);
     let run = find(&service, &name).await?;
     if live {
-        return live::follow(&service, run.id, after);
+        return live::follow(&service, run.id, after, headers);
     }
     let found = service.store.event_list(run.id, after, limit).await?;
     let last = found.last().map_or(after, |event| event.seq);

@@ -35,23 +35,38 @@ pub(crate) fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(unclear)
 }
 
-/// Tells of everything after an event until the client goes or the service ends.
-pub(crate) fn follow(service: &Arc<Service>, run: RunId, after: u64) -> Result<Response, Problem> {
+/// Tells of everything after an event until the client goes, its token ends or the service ends.
+pub(crate) fn follow(
+    service: &Arc<Service>,
+    run: RunId,
+    after: u64,
+    asked_with: HeaderMap,
+) -> Result<Response, Problem> {
     let permit = Arc::clone(&service.live_streams).try_acquire_owned();
     let permit = permit.map_err(|_| Problem::busy("too many follow runs already; ask again"))?;
     let (sender, receiver) = mpsc::channel(WAITING);
-    tokio::spawn(tell(Arc::clone(service), run, after, sender));
+    tokio::spawn(tell(Arc::clone(service), run, after, asked_with, sender));
     let body = Body::new(Stream { receiver, _permit: permit });
     let headers =
         [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
 
-async fn tell(service: Arc<Service>, run: RunId, mut after: u64, sender: mpsc::Sender<Bytes>) {
+async fn tell(
+    service: Arc<Service>,
+    run: RunId,
+    mut after: u64,
+    asked_with: HeaderMap,
+    sender: mpsc::Sender<Bytes>,
+) {
     // Something comes at once, so that the client knows that it is connected.
     let mut next = Some(Bytes::from_static(b": here\n\n"));
     loop {
         if let Some(bytes) = next.take() {
+            // A token may have been revoked since, or have expired. Who comes back is told so.
+            if service.access.caller(&asked_with).await.is_err() {
+                return;
+            }
             let sent = tokio::select! {
                 sent = sender.send(bytes) => sent.is_ok(),
                 () = service.closing.cancelled() => false,

@@ -15,6 +15,7 @@ use backstop_core::id::RunId;
 use backstop_core::policy::Policy;
 use backstop_runner::launch::Launch;
 use backstop_runner::unsupervised::{self, PinnedPolicy};
+use backstop_store::access::Scope;
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use backstop_store::{Batch, Writer};
 use rstest::rstest;
@@ -257,6 +258,61 @@ fn a_stream_ends_when_the_service_does() {
     server.shutdown();
     assert!(begun.elapsed() < Duration::from_secs(9), "it was not waited for until the end");
     // What was sent can be read, and then it is over.
+    assert_eq!(numbers(stream, u64::MAX), [0; 0]);
+}
+
+#[rstest]
+#[case(json!({"type": "iteration_finished", "iteration": 1, "exit_code": 0}), Ok(()))]
+#[case(json!({"type": "matched", "pattern": "DONE"}), Ok(()))]
+#[case(json!({"type": "usage", "input_tokens": 5}), Ok(()))]
+#[case(json!({"type": "usage", "input_tokens": 5, "basis": "final"}), Err("the scope `operate`"))]
+#[case(json!({"type": "verification", "outcome": "passed"}), Err("the scope `operate`"))]
+#[case(json!({"type": "suspended", "ms": 0}), Err("the scope `operate`"))]
+#[case(json!({"type": "halted"}), Err("written by backstop itself"))]
+fn what_a_token_to_report_may_tell(#[case] event: Json, #[case] expected: Result<(), &str>) {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let path = format!("/v1/runs/{run}/events");
+    for scopes in [&[Scope::Report][..], &[Scope::Report, Scope::Operate]] {
+        let bearer = format!("Bearer {}", server.token(scopes));
+        let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+        let answer = server.ask("POST", &path, &headers, &event.to_string());
+        match expected {
+            Err(why) if scopes.len() == 1 || event["type"] == "halted" => {
+                assert_eq!(answer.status, 403, "{answer:?}");
+                assert!(answer.body.contains(why), "{answer:?}");
+            }
+            _ => assert_eq!(answer.status, 200, "{answer:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_stream_ends_with_the_token_that_it_was_asked_with() {
+    let server = Server::start();
+    let run = begin(&server, TWO_FAILS);
+    let admin = format!("Bearer {}", server.token(&[Scope::Admin, Scope::Report]));
+    let reader = format!("Bearer {}", server.token(&[Scope::Read]));
+    let ask = |method: &str, path: &str, body: &str| {
+        let headers = [("authorization", admin.as_str()), ("content-type", "application/json")];
+        let answer = server.ask(method, path, &headers, body);
+        assert!(answer.status < 300, "{answer:?}");
+        answer
+    };
+    let mut stream = connect(server.address);
+    let path = format!("/v1/runs/{run}/events");
+    let headers = [("accept", "text/event-stream"), ("authorization", reader.as_str())];
+    stream.write_all(request("GET", &path, &headers, "").as_bytes()).unwrap();
+    let head = read_head(&mut stream).unwrap();
+    assert!(head.contains("text/event-stream"), "{head}");
+    // It tells of what comes as long as the token is good.
+    ask("POST", &path, &failed("a").to_string());
+    assert_eq!(numbers(stream.try_clone().unwrap(), 2).last(), Some(&2));
+    let tokens = ask("GET", "/v1/tokens", "").json();
+    let is_reader = |token: &&Json| token["scopes"] == json!(["read"]);
+    let id = tokens.as_array().unwrap().iter().find(is_reader).unwrap()["id"].clone();
+    ask("DELETE", &format!("/v1/tokens/{}", id.as_str().unwrap()), "");
+    ask("POST", &path, &failed("b").to_string());
     assert_eq!(numbers(stream, u64::MAX), [0; 0]);
 }
 

@@ -86,6 +86,11 @@ pub enum ResumeError {
     NotStarted(#[from] RunError),
     #[error("can't read how run {run} was started: {cause}")]
     Launch { run: String, cause: String },
+    #[error(
+        "run {run} works in `{directory}`, which is not on this machine\n\n\
+         hint: resume it where its work is, or bring the work here under the same path"
+    )]
+    NoDirectory { run: String, directory: String },
 }
 
 /// Waits for a supervisor that is about to end: one whose outer process is gone, that was told to end
@@ -149,6 +154,10 @@ pub async fn take_over(
     let mut launch: Launch = serde_json::from_value(run.launch.clone())
         .map_err(|error| ResumeError::Launch { run: name, cause: error.to_string() })?;
     launch.auto_resume = wishes.auto_resume.unwrap_or(launch.auto_resume);
+    if !launch.cwd.is_dir() {
+        let directory = launch.cwd.display().to_string();
+        return Err(ResumeError::NoDirectory { run: run.id.to_string(), directory });
+    }
     // Whether it can go on at all is found out before anything is changed.
     let mut engine = loading::load(&**store, run.id).await?.engine;
     if let Some(gap) = gap(&engine, &run, before.as_ref()) {

@@ -83,6 +83,7 @@ impl Error {
             Self::Resume(ResumeError::Store(error)) => of_store(error),
             Self::Resume(ResumeError::Raise(_)) => exit_code::USAGE,
             Self::Resume(ResumeError::Unkillable { .. }) => exit_code::IO,
+            Self::Resume(ResumeError::NoDirectory { .. }) => exit_code::NO_INPUT,
             Self::Resume(_) => exit_code::BAD_DATA,
             Self::Driven(RunError::Store(error)) => of_store(error),
             Self::Driven(RunError::LeaseLost(error)) => of_store(error),

@@ -24,6 +24,25 @@ fn a_total_must_be_raised() {
     assert_eq!(raised[0]["value"], json!(3.0));
 }
 
+/// On another machine, or after a clean-up.
+#[test]
+fn a_run_whose_directory_is_not_here_is_left_as_it_is() {
+    let test = Loop::new().file("sub/kept", "");
+    let inside = test.work().join("sub");
+    let ended = test.launch(&mut test.command_in(&inside, LIMITED)).ends();
+    ended.exits(125);
+    let elsewhere = test.work().join("elsewhere");
+    std::fs::rename(&inside, &elsewhere).unwrap();
+    let refused = test.run(["resume", "--raise", "iterations=2"]);
+    refused.refused(66, &["works in `", "/sub`", "which is not on this machine"]);
+    assert_eq!(test.state()["run_status"], "stopped");
+    assert_eq!(test.events("resumed").len(), 0, "a refusal changes nothing");
+    std::fs::rename(&elsewhere, &inside).unwrap();
+    test.run(["resume", "--raise", "iterations=2"]).exits(125);
+}
+
+const LIMITED: [&str; 5] = ["run", "--max-iterations", "1", "--", "true"];
+
 #[test]
 fn several_limits_are_raised_at_once() {
     let usage = r#"echo '::backstop {"type":"usage","input_tokens":5,"cost_usd":0.5}'"#;

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 
 use crate::options::ServeOptions;
 use crate::problem::Problem;
@@ -101,6 +101,17 @@ impl Gate {
         };
         self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
             || self.is_everywhere && is_local()
+    }
+
+    /// The origin of a request that a page of an allowed one has sent, as it was written.
+    pub(crate) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        if self.origins.is_empty() {
+            return None;
+        }
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?;
+        let is_allowed = self.origins.iter().any(|known| known.eq_ignore_ascii_case(text));
+        is_allowed.then(|| origin.clone())
     }
 
     fn is_ours(&self, origin: &str, host: &str) -> bool {

@@ -17,6 +17,7 @@ mod metrics;
 pub mod openapi;
 pub mod options;
 mod outgoing;
+mod pages;
 pub mod problem;
 mod query;
 mod rates;

@@ -30,6 +30,7 @@ use tower::Service as _;
 use crate::guard::Peer;
 use crate::headers::REQUEST_ID;
 use crate::options::{Limits, ServeOptions};
+use crate::pages;
 use crate::problem::Problem;
 use crate::router;
 use crate::service::Service;
@@ -327,8 +328,14 @@ async fn worked_on(
     ends: Ends,
     started: Instant,
 ) -> Response<Body> {
+    let gate = &app.service.gate;
+    let origin = gate.allowed_origin(request.headers());
     let checked = check_head(&request, app.service.limits);
-    match checked.and_then(|()| app.service.gate.check(&request, ends.local)) {
+    let mut response = match checked.and_then(|()| gate.check(&request, ends.local)) {
+        Ok(()) if origin.is_some() && pages::is_preflight(&request) => {
+            drop(Unread::of(request));
+            pages::preflight()
+        }
         Ok(()) => match app.router.clone().call(Unread::of(request)).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -338,7 +345,11 @@ async fn worked_on(
             app.service.metrics.request("", "", problem.status().as_u16(), started.elapsed());
             problem.into_response()
         }
+    };
+    if let Some(origin) = origin {
+        pages::let_read(response.headers_mut(), origin);
     }
+    response
 }
 
 /// The HTTP library bounds what it reads at once, which may be a little more.

@@ -181,6 +181,42 @@ fn who_may_only_report_can_not_say_what_proves_something_or_lets_a_run_go_on() {
 }
 
 #[test]
+fn pages_of_an_allowed_origin_may_ask_and_read_the_answers() {
+    let allow = |options: &mut ServeOptions| {
+        options.allowed_origins = vec!["https://ops.example".to_owned()];
+    };
+    let server = Server::with(allow, |store| store);
+    let token = server.token(&[Scope::Read]);
+    let asks = ("access-control-request-method", "POST");
+    let of_page = ("origin", "https://ops.example");
+    // Browsers ask first, without a token.
+    let answer = server.ask("OPTIONS", "/v1/runs", &[of_page, asks], "");
+    assert_eq!(answer.status, 204, "{answer:?}");
+    assert_eq!(answer.header("access-control-allow-origin"), Some(of_page.1));
+    let methods = answer.header("access-control-allow-methods").unwrap();
+    assert!(methods.contains("POST") && methods.contains("DELETE"), "{methods}");
+    let sent = answer.header("access-control-allow-headers").unwrap();
+    assert!(sent.contains("authorization") && sent.contains("idempotency-key"), "{sent}");
+    let bearer = format!("Bearer {token}");
+    for (headers, status) in
+        [(vec![of_page, ("authorization", bearer.as_str())], 200), (vec![of_page], 401)]
+    {
+        let answer = server.ask("GET", "/v1/runs", &headers, "");
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some(of_page.1), "{answer:?}");
+        assert_eq!(answer.header("vary"), Some("origin"));
+        let told = answer.header("access-control-expose-headers").unwrap();
+        assert!(told.contains("x-request-id"), "{told}");
+    }
+    let other = [("origin", "https://evil.example"), asks];
+    let answer = server.ask("OPTIONS", "/v1/runs", &other, "");
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
+    // Who is no page is told nothing of pages.
+    let answer = with_token(&server, "GET", "/v1/runs", &token, "");
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+}
+
+#[test]
 fn requests_from_other_sites_are_refused_before_anything_else() {
     let server = Server::start();
     let foreign = server.ask("GET", "/v1/reasons", &[("host", "evil.example")], "");

@@ -486,6 +486,9 @@ impl Facts {
                 Streak::Worker => self.worker = people::WorkerState::default(),
                 Streak::SameRounds => self.reviews.same_rounds = 0,
                 Streak::Signal => {
+                    if matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill)) {
+                        self.spent.stop_was_seen();
+                    }
                     self.signal = None;
                     self.terminated = false;
                     self.answer = None;

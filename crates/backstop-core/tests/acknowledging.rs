@@ -220,6 +220,25 @@ fn a_silent_meter_holds_with_its_limits_own_reason() {
 }
 
 #[test]
+fn who_stopped_an_iteration_and_resumes_knows_that_it_could_not_tell() {
+    let stop = r#"{"type": "signal", "kind": "stop"}"#;
+    let killed = r#"{"type": "iteration_finished", "signal": 15}"#;
+    let decided = r#"{"type": "decision", "verdict": "stop", "reason": "user_stopped"}"#;
+    let cost = stop_when("type = \"max_cost\", usd = 10.0");
+    let stopped = [STARTED, stop, killed, decided];
+    let resumed = [&stopped[..], &[RESUMED]].concat();
+    assert_eq!(verdict(&cost, &lines(&stopped)), Verdict::Stop);
+    assert_eq!(verdict(&cost, &lines(&resumed)), Verdict::Continue);
+    // The next one tells, or holds the run.
+    let silent = [&resumed[..], &[STARTED, EXIT_0]].concat();
+    assert_eq!(verdict(&cost, &lines(&silent)), Verdict::Hold);
+    // Nobody stopped this one.
+    let held = r#"{"type": "decision", "verdict": "hold", "reason": "cost_limit"}"#;
+    let unseen = [STARTED, EXIT_0, held, RESUMED];
+    assert_eq!(verdict(&cost, &lines(&unseen)), Verdict::Hold);
+}
+
+#[test]
 fn money_spent_before_the_meter_fell_silent_is_spent() {
     let spent = r#"{"type": "usage", "input_tokens": 10}"#;
     let events = lines(&[STARTED, spent, EXIT_0, STARTED, EXIT_0]);

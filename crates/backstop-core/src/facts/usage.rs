@@ -192,6 +192,13 @@ impl Spent {
         self.live_unpriced = false;
     }
 
+    /// Whoever ended the work by a stop knows that it could not tell what it had used. What it has told
+    /// counts on, and the next iteration is to tell of itself.
+    pub(crate) fn stop_was_seen(&mut self) {
+        self.tokens_silent = false;
+        self.cost_silent = false;
+    }
+
     /// Whether all that was spent is known.
     pub(crate) fn is_cost_known(&self) -> bool {
         self.cost_told && self.unpriced == 0

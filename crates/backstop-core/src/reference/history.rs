@@ -362,7 +362,7 @@ fn ended_badly(end: &IterationFinished) -> bool {
 }
 
 /// Whether a person let the run go on. One who answers with abort does not.
-fn acknowledges(kind: &EventKind) -> bool {
+pub(super) fn acknowledges(kind: &EventKind) -> bool {
     match kind {
         EventKind::Resumed(_) | EventKind::Released(_) => true,
         EventKind::Answered(answered) => answered.answer != Answer::Abort,

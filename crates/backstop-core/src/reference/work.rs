@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::history::{History, SeenError};
+use super::history::{History, SeenError, acknowledges};
 use crate::event::{
-    Context, ErrorCategory, EventKind, Quota, Recovered, RecoveryKind, Tasks, UnitStatus, Usage,
-    UsageBasis,
+    Context, ErrorCategory, EventKind, Quota, Recovered, RecoveryKind, Signal, SignalKind, Tasks,
+    UnitStatus, Usage, UsageBasis,
 };
 use crate::repetition::{Detector, Reading, Step, StepKind};
 use crate::time::millis;
@@ -232,7 +232,7 @@ impl History<'_> {
     pub(super) fn are_tokens_silent(&self) -> bool {
         let has_told = |end| self.usage_in(end).next().is_some();
         let Some(end) = self.last_heard(|end| !has_told(end)) else { return false };
-        !has_told(end) && !self.usage().any(|(at, _)| at > end)
+        !has_told(end) && !self.usage().any(|(at, _)| at > end) && !self.is_stop_seen_after(end)
     }
 
     /// "For cost: `cost_known` false": nobody told it, or only of some of what was used. Live figures
@@ -242,7 +242,24 @@ impl History<'_> {
         let told_nothing = |end| !has_told(end) && !self.usage_in(end).any(has_tokens);
         let Some(end) = self.last_heard(told_nothing) else { return false };
         let is_told_since = self.usage().any(|(at, usage)| at > end && usage.cost_usd.is_some());
-        !is_told_since && (!has_told(end) || self.is_unpriced(end))
+        let is_silent = !is_told_since && (!has_told(end) || self.is_unpriced(end));
+        is_silent && !self.is_stop_seen_after(end)
+    }
+
+    /// Whether a person has let the run go on after a stop, since an iteration ended: they know that
+    /// what was stopped could not tell.
+    fn is_stop_seen_after(&self, end: usize) -> bool {
+        let is_seen = |at: usize| self.counts_from("signal", at + 1) == at + 1;
+        let was_stopped = |before: usize| {
+            let mut asked = self.events_from(self.counts_from("signal", before));
+            asked.any(|(at, kind)| {
+                let stops =
+                    |signal: &Signal| matches!(signal.kind, SignalKind::Stop | SignalKind::Kill);
+                at < before && matches!(kind, EventKind::Signal(signal) if stops(signal))
+            })
+        };
+        let mut later = self.events_from(end + 1);
+        later.any(|(at, kind)| acknowledges(kind) && is_seen(at) && was_stopped(at))
     }
 
     /// The end of the iteration by which a meter is judged: the last one that had anything to report,

@@ -115,6 +115,23 @@ fn lease_renewed_at(test: &Loop) -> jiff::Timestamp {
     lease.and_then(|lease| lease.renewed_at()).expect("a lease").to_jiff()
 }
 
+/// What the agent was killed over, it could not tell any more.
+#[test]
+fn a_stop_in_the_middle_of_an_iteration_stands_in_no_ones_way() {
+    let paid = usage(5, "0.5");
+    let agent = format!("if [ -e again ]; then {paid}; else touch begun; sleep 600; fi");
+    let test = Loop::new().script("agent.sh", &agent);
+    let limits = ["run", "--max-cost", "5", "--max-iterations", "2", "--", "./agent.sh"];
+    let running = test.start(limits);
+    wait_for("the agent works", || test.exists("begun"));
+    running.signal(Signal::INT);
+    running.signal(Signal::INT);
+    running.ends().exits(130);
+    std::fs::write(test.work().join("again"), "").unwrap();
+    test.run(["resume"]).exits(125);
+    assert_eq!(test.state()["facts"]["cost_known"], true);
+}
+
 #[test]
 fn unmetered_can_be_allowed_and_taken_back() {
     let test = Loop::new();

@@ -34,6 +34,7 @@ use crate::secrets;
 use crate::signals::Signals;
 use crate::socket::{Reporters, Request};
 use crate::tree::Tree;
+use keeping_up::KeepingUp;
 
 mod asking;
 mod attending;
@@ -49,6 +50,7 @@ mod holding;
 mod idle;
 mod iteration;
 mod journalling;
+pub(crate) mod keeping_up;
 mod looking;
 mod proof;
 mod recovering;
@@ -133,6 +135,7 @@ pub struct Dispatcher {
     pub(crate) served: Option<(Duration, bool)>,
     /// A hold is waited out.
     pub(crate) is_held: bool,
+    pub(crate) keeping_up: KeepingUp,
     /// The rule that holds.
     pub(crate) held_by: Option<usize>,
     /// The rules that a person has let pass since the last iteration began.

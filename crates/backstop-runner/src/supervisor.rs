@@ -16,6 +16,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ancestry;
 use crate::capture::{LiveTerminal, Pump, Setup, Sinks};
 use crate::clock::{Clock, time_asleep, wall_time};
+use crate::dispatcher::keeping_up::KeepingUp;
 use crate::dispatcher::{Dispatcher, Exporting, Outcome, RunError, Start, Telling, settings};
 use crate::footprint;
 use crate::guards::Guards;
@@ -229,6 +230,7 @@ impl Supervisor {
             has_keyboard: self.has_keyboard,
             served: None,
             is_held: false,
+            keeping_up: KeepingUp::default(),
             held_by: None,
             let_pass: Vec::new(),
             handed_off: None,

@@ -266,6 +266,26 @@ fn everything_moves_between_engines() {
     assert_eq!(back["stop_reason"]["code"], "max_iterations");
 }
 
+/// What ran while nobody could write it down would count for nothing.
+#[test]
+fn nothing_runs_on_unrecorded_while_the_database_is_away() {
+    // One of its own, since it is stopped.
+    let Some(server) = postgres::Server::start() else { return };
+    let database = server.database();
+    let test = Loop::new()
+        .variable("BACKSTOP_STORE", &database.url())
+        .script("agent.sh", "echo went >> went; sleep 0.15");
+    let running = test.start(["run", "--max-iterations", "500", "--", "./agent.sh"]);
+    let went = || if test.exists("went") { test.read("went").lines().count() } else { 0 };
+    wait_for("a few iterations", || went() >= 3);
+    server.kill();
+    running.ends().exits(74);
+    server.restart().expect("it starts again");
+    // A start may have been written of which nobody could be told any more.
+    let (went, started) = (went(), test.events("iteration_started").len());
+    assert!((went..=went + 1).contains(&started), "{went} went, {started} are on record");
+}
+
 #[test]
 fn a_database_that_is_gone_is_said_and_no_password_is_shown() {
     let test = Loop::new().variable("BACKSTOP_STORE", "postgres://me:s3cret@127.0.0.1:1/none");

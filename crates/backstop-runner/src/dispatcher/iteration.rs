@@ -52,7 +52,8 @@ impl Dispatcher {
             // Nothing new starts in a run that is to end.
             return Ok(self.decision());
         }
-        self.take(IterationStarted { iteration: Some(number) });
+        let seq = self.take(IterationStarted { iteration: Some(number) });
+        self.start_on_record(seq).await?;
         // What was refused or seen before and still holds is no news of this iteration's.
         self.engine.admit_what_ceased();
         self.told = Told::default();
@@ -307,6 +308,7 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
+        self.keeping_up.last_took = duration;
         let summary = match self.summary.take().filter(|end| end.iteration == current.number) {
             Some(summary) => summary,
             None => self.drain(current.number, exit, current.ending != Ending::No).await?,

@@ -88,6 +88,9 @@ pub struct Facts {
     /// The stop came from the system, not from a person.
     #[serde(default)]
     pub(crate) terminated: bool,
+    /// Who asked for the stop, and why if they said so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) stopped_by: String,
     pub(crate) answer: Option<Answer>,
     /// What a person is asked and has not answered.
     #[serde(default)]
@@ -450,6 +453,7 @@ impl Facts {
             self.signal = Some(kind);
             if !stopping {
                 self.terminated = matches!(&*signal.by, "SIGTERM" | "SIGHUP");
+                errors::shortened(&signal.by).clone_into(&mut self.stopped_by);
             }
         }
         Watch::SIGNAL
@@ -491,6 +495,7 @@ impl Facts {
                     }
                     self.signal = None;
                     self.terminated = false;
+                    self.stopped_by.clear();
                     self.answer = None;
                 }
                 Streak::Guards => self.guards = people::Guards::default(),

@@ -108,12 +108,11 @@ impl Kind for UserSignal {
 
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         match measure.truth.is_met() {
-            true if has_aborted(scene) => "A person answered with abort",
-            true if scene.facts.terminated => "The system asked the run to end",
-            true => "A stop was asked for",
-            false => "No stop was asked for",
+            true if has_aborted(scene) => "A person answered with abort".to_owned(),
+            true if scene.facts.terminated => "The system asked the run to end".to_owned(),
+            true => scene.facts.stop_in_words(),
+            false => "No stop was asked for".to_owned(),
         }
-        .to_owned()
     }
 
     fn reason(&self, scene: &Scene<'_>) -> ReasonCode {

@@ -40,6 +40,15 @@ impl Facts {
         self.terminated
     }
 
+    /// Who wants the run to end, in one sentence.
+    pub fn stop_in_words(&self) -> String {
+        match self.stopped_by.as_str() {
+            "" => "A stop was asked for".to_owned(),
+            "SIGINT" => "Stopped by Ctrl-C".to_owned(),
+            by => format!("Stopped by {by}"),
+        }
+    }
+
     /// When what is open was asked; none where nothing is.
     pub fn asked_at(&self) -> Option<Timestamp> {
         let is_open = self.question.is_some() || self.turn.is_some();

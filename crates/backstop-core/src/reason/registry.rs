@@ -780,10 +780,9 @@ reasons! {
         auto_resumable: false,
         next_step: ManualReview,
         summary: "Somebody asked the run to stop.",
-        diagnosis: "Somebody ended it before its work was done: a person by Ctrl-C or `backstop \
-            stop`, or its script by `backstop end` with units open (iterations finished: \
-            {iterations|see the report}). The work is kept, and `backstop resume` goes on where \
-            it ended.",
+        diagnosis: "{detail|A person or its script ended it}, before its work was done; iterations \
+            finished: {iterations|see the report}. The work is kept, and `backstop resume` goes on \
+            where it ended.",
         next_commands: ["backstop show {run}", "backstop resume {run}"],
         since: "0.1.0",
     }

@@ -193,7 +193,7 @@ pub(super) fn once(decision: Decision, engine: &Engine, told: &Told) -> Decision
 
 /// The decision of a run that somebody wants to end although no rule says so.
 pub(super) fn ordered(decision: Decision, engine: &Engine) -> Decision {
-    let message = "A stop was asked for".to_owned();
+    let message = engine.facts().stop_in_words();
     with_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message, engine)
 }
 

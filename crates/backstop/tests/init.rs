@@ -99,6 +99,7 @@ fn a_cargo_project_in_a_repository_gets_all_that_was_found() {
       tasks       PLAN.md
       lock files  Cargo.lock
     next: backstop policy explain
+          git add backstop.toml && git commit -m "Add a policy"
     "##);
 }
 

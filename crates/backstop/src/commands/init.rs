@@ -24,6 +24,10 @@ pub fn run(arguments: &InitArguments, terminal: &mut Terminal) -> Result<u8, Err
     write_new(Path::new(POLICY_FILE), &text, arguments.force)?;
     write!(terminal.out, "wrote {POLICY_FILE}\n{}", project.summary())?;
     writeln!(terminal.out, "next: backstop policy explain")?;
+    if project.is_repository {
+        // Its guards refuse to run beside what is not committed, this file included.
+        writeln!(terminal.out, "      git add {POLICY_FILE} && git commit -m \"Add a policy\"")?;
+    }
     Ok(exit_code::OK)
 }
 

@@ -214,14 +214,16 @@ fn zone_in(text: &str, moment: &Moment) -> TimeZone {
     }
 }
 
-/// `UTC+2`, `GMT-05:30`.
+/// `UTC+2`, `GMT-05:30`. Zones that are named `Etc/GMT-9` lie on the other side: they say how far
+/// universal time is from there.
 fn distant(text: &str) -> Option<TimeZone> {
     static FORM: LazyLock<Regex> =
-        LazyLock::new(|| form(r"\b(?:utc|gmt) ?([+-])(\d{1,2})(?::?(\d\d))?\b"));
+        LazyLock::new(|| form(r"\b(etc/)?(?:utc|gmt) ?([+-])(\d{1,2})(?::?(\d\d))?\b"));
     let found = FORM.captures(text)?;
-    let hours: i32 = number(&found, 2).filter(|hours| *hours <= FARTHEST)?;
-    let seconds = hours * 3600 + number::<i32>(&found, 3).unwrap_or(0) * 60;
-    let seconds = if &found[1] == "-" { -seconds } else { seconds };
+    let hours: i32 = number(&found, 3).filter(|hours| *hours <= FARTHEST)?;
+    let seconds = hours * 3600 + number::<i32>(&found, 4).unwrap_or(0) * 60;
+    let is_west = (&found[2] == "-") != found.get(1).is_some();
+    let seconds = if is_west { -seconds } else { seconds };
     Some(TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).ok()?))
 }
 

@@ -197,6 +197,8 @@ fn only_what_can_be_waited_out_has_a_time() {
 #[case::eastern("limit · resets 3pm EST", "2026-03-09T20:00:00Z")]
 #[case::pacific_in_summer("limit · resets 3:30pm (PDT)", "2026-03-09T22:30:00Z")]
 #[case::with_a_weekday("limit · resets Tue 15:00 CST", "2026-03-10T21:00:00Z")]
+#[case::named_with_the_sign_turned_east("limit · resets 3pm (Etc/GMT-9)", "2026-03-09T06:00:00Z")]
+#[case::named_with_the_sign_turned_west("limit · resets 3pm (Etc/GMT+5)", "2026-03-09T20:00:00Z")]
 #[case::no_zone("limit · resets 3pm, says GMT-2026", "2026-03-09T15:00:00Z")]
 #[case::other_letters("the EST team's limit · resets 3pm", "2026-03-09T19:00:00Z")]
 #[case::a_number_of_another_kind(

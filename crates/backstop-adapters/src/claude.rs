@@ -16,13 +16,11 @@ use std::borrow::Cow;
 
 use backstop_core::event::{Action, Worker, WorkerStatus};
 
-use crate::fault::{from_category, from_status, recognise};
+use crate::fault::{from_category, from_status, of_kind, recognise};
 use crate::plain::Words;
 use crate::repair::repaired;
 use crate::tail::object_behind_a_cut_one;
-use crate::{
-    Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice,
-};
+use crate::{Adapter, Exit, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown, Voice};
 use calls::Calls;
 use denied::Denied;
 use failing::Failing;
@@ -289,7 +287,7 @@ impl Claude {
         let fault = match known {
             Some(fault) => fault,
             None if flagged || !category.is_empty() => {
-                Fault::new(from_category(category).unwrap_or(FaultKind::Other), text)
+                of_kind(from_category(category).unwrap_or(FaultKind::Other), &text, moment)
             }
             None => return,
         };
@@ -427,7 +425,7 @@ impl Claude {
             .and_then(|status| from_status(status, text, moment))
             .or_else(|| recognise(text, moment))
             .unwrap_or_else(|| {
-                Fault::new(from_category(category).unwrap_or(FaultKind::Other), text)
+                of_kind(from_category(category).unwrap_or(FaultKind::Other), text, moment)
             });
         self.failing.tell(fault, listener);
         self.launch.outcome = Some(Outcome::Failed);

@@ -125,6 +125,12 @@ impl Fault {
     }
 }
 
+/// A failure of a kind that something else than its message tells. The message may still say when
+/// it is over.
+pub(crate) fn of_kind(kind: FaultKind, message: &str, moment: &Moment) -> Fault {
+    Unwrapped::new(message).into_fault(kind, moment)
+}
+
 /// What an agent's error message says, if it is one that is known.
 ///
 /// Only ever to be asked about what an agent prints where it prints its errors: a tool's output and

@@ -20,7 +20,7 @@ use backstop_core::event::{Action, EventKind};
 use backstop_core::repetition::Chant;
 use serde_json::Value;
 
-use crate::fault::{from_category, recognise};
+use crate::fault::{from_category, of_kind, recognise};
 use crate::fields::{parse, text};
 use crate::framing::encoding::decoded;
 use crate::{Fault, FaultKind, Moment, excerpt};
@@ -230,14 +230,14 @@ impl HookInput {
 
     /// Why a turn died.
     fn fault(&self, moment: &Moment) -> Fault {
-        let texts = [self.last_message(), self.text("error_details"), self.text("error")];
+        let name = self.text("error");
+        let texts = [self.last_message(), self.text("error_details"), name];
         let message = texts.iter().find(|text| !text.trim().is_empty()).copied().unwrap_or("error");
-        let named = from_category(self.text("error"));
-        let told = texts.iter().find_map(|text| recognise(text, moment));
-        match (told, named) {
-            (Some(fault), _) => fault,
-            (None, kind) => Fault::new(kind.unwrap_or(FaultKind::Other), excerpt(message)),
-        }
+        let [words @ .., _] = texts;
+        words.iter().find_map(|text| recognise(text, moment)).unwrap_or_else(|| {
+            let kind = from_category(name).or_else(|| Some(recognise(name, moment)?.kind));
+            of_kind(kind.unwrap_or(FaultKind::Other), message, moment)
+        })
     }
 
     /// What the agent says at the end of a turn: a message, or nothing at all.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::fault::{from_category, from_status};
+use crate::fault::{from_category, from_status, of_kind};
 use crate::fields::{count, text};
 use crate::launch::fault_of;
 use crate::{Fault, FaultKind, Moment};
@@ -34,7 +34,7 @@ pub(super) fn of_record(record: &Value, moment: &Moment) -> Fault {
         return fault;
     }
     match from_category(name) {
-        Some(kind) if kind != FaultKind::Other => Fault { kind, ..fault },
+        Some(kind) if kind != FaultKind::Other => of_kind(kind, message, moment),
         _ => from_status(status, message, moment).unwrap_or(fault),
     }
 }
@@ -53,6 +53,18 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::testing::moment;
+
+    #[test]
+    fn a_kind_that_is_named_leaves_the_time_that_the_message_tells() {
+        let record = serde_json::json!({
+            "message": "Not now. Try again in 5 minutes",
+            "codex_error_info": "usage_limit_exceeded",
+        });
+        let fault = of_record(&record, &moment());
+        assert_eq!(fault.kind, FaultKind::RateLimited);
+        assert_eq!(fault.retry_at, Some("2026-07-12T00:05:00Z".parse().unwrap()));
+    }
 
     #[rstest]
     #[case("Reconnecting... 1/5", true)]

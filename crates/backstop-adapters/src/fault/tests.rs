@@ -189,6 +189,19 @@ fn only_what_can_be_waited_out_has_a_time() {
 }
 
 #[rstest]
+#[case(FaultKind::RateLimited, Some("2026-03-09T01:05:00Z"))]
+#[case(FaultKind::Server, Some("2026-03-09T01:05:00Z"))]
+#[case(FaultKind::Authentication, None)]
+fn where_something_else_tells_the_kind_the_message_still_tells_the_time(
+    #[case] kind: FaultKind,
+    #[case] expected: Option<&str>,
+) {
+    let fault = of_kind(kind, "Not now. Try again in 5 minutes", &moment_at(NOW));
+    assert_eq!(fault.kind, kind);
+    assert_eq!(fault.retry_at, expected.map(|at| at.parse().unwrap()));
+}
+
+#[rstest]
 #[case::east("limit · resets 3pm (UTC+2)", "2026-03-09T13:00:00Z")]
 #[case::west("limit · resets 3pm (GMT-5)", "2026-03-09T20:00:00Z")]
 #[case::by_half_an_hour("try again at 3:00 PM UTC+05:30", "2026-03-09T09:30:00Z")]

@@ -66,6 +66,11 @@ fn in_words(event: &EventKind) -> String {
         "last_assistant_message": "You've hit your session limit · resets 3:45am"}),
     &["RateLimited 2026-07-12T03:45:00Z"]
 )]
+#[case(
+    json!({"hook_event_name": "StopFailure", "error": "rate_limit",
+        "last_assistant_message": "Not now. Try again in 5 minutes"}),
+    &["RateLimited 2026-07-12T00:05:00Z"]
+)]
 #[case(json!({"hook_event_name": "StopFailure", "error": "billing_error"}), &["Critical billing_error"])]
 #[case(json!({"hook_event_name": "StopFailure", "error": 7}), &["Recoverable error"])]
 fn what_claude_code_tells(#[case] fields: Value, #[case] expected: &[&str]) {

@@ -6,7 +6,7 @@ use backstop_core::event::ErrorCategory;
 use backstop_core::time::Timestamp;
 use serde_json::Value;
 
-use crate::fault::from_status;
+use crate::fault::{from_status, of_kind};
 use crate::fields::text;
 use crate::launch::fault_of;
 use crate::{Fault, FaultKind, Moment};
@@ -22,17 +22,14 @@ pub(super) fn of_error(error: &Value, moment: &Moment) -> Fault {
     if fault.kind == FaultKind::Other {
         let status = data.get("statusCode").and_then(Value::as_u64);
         let status = status.and_then(|status| u16::try_from(status).ok());
-        fault.kind = of_name(name)
-            .or_else(|| {
-                status
-                    .and_then(|status| from_status(status, message, moment))
-                    .map(|fault| fault.kind)
-            })
-            .unwrap_or(FaultKind::Other);
+        fault = match of_name(name) {
+            Some(kind) => of_kind(kind, message, moment),
+            None => status.and_then(|status| from_status(status, message, moment)).unwrap_or(fault),
+        };
     }
     let retryable = data.get("isRetryable").and_then(Value::as_bool) == Some(true);
     if retryable && fault.kind.category() == ErrorCategory::Recoverable {
-        fault.kind = FaultKind::Server;
+        fault = of_kind(FaultKind::Server, message, moment);
     }
     if let Some(headers) = data.get("responseHeaders")
         && let Some(at) = retry_after(headers, moment)

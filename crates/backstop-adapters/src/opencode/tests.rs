@@ -65,6 +65,22 @@ fn a_summary_of_what_was_said_is_no_result() {
     "fault RateLimited: slow down until 2025-12-29T19:21:03.5Z"
 )]
 #[case::date(r#"{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"Tue, 30 Dec 2025 00:00:00 GMT"}}"#, "fault RateLimited: slow down until 2025-12-30T00:00:00Z")]
+#[case::message(
+    r#"{"message":"please wait. Try again in 3 hours","statusCode":429}"#,
+    "fault RateLimited: please wait. Try again in 3 hours until 2025-12-29T22:21:02Z"
+)]
+#[case::date_in_the_message(
+    r#"{"message":"Monthly limit exhausted until 2026-01-02 10:00:00","statusCode":429}"#,
+    "fault RateLimited: Monthly limit exhausted until 2026-01-02 10:00:00 until 2026-01-02T10:00:00Z"
+)]
+#[case::retryable_with_a_time(
+    r#"{"message":"odd, try again in 5 minutes","isRetryable":true}"#,
+    "fault Server: odd, try again in 5 minutes until 2025-12-29T19:26:02Z"
+)]
+#[case::header_before_message(
+    r#"{"message":"Try again in 3 hours","statusCode":429,"responseHeaders":{"Retry-After":"60"}}"#,
+    "fault RateLimited: Try again in 3 hours until 2025-12-29T19:22:02Z"
+)]
 #[case::nonsense(
     r#"{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"-1e999"}}"#,
     "fault RateLimited: slow down"

@@ -227,6 +227,14 @@ fn one_failure_is_told_once_with_all_that_is_known() {
 }
 
 #[test]
+fn a_category_leaves_the_time_that_the_words_tell() {
+    let message = r#"{"type":"assistant","session_id":"s1","error":"rate_limit","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"Not now. Try again in 5 minutes"}]}}"#;
+    let told = lines(&[INIT, message]);
+    assert_eq!(told.fault_kinds(), [FaultKind::RateLimited]);
+    assert_eq!(told.faults[0].2.as_deref(), Some("2026-03-09T01:05:00Z"));
+}
+
+#[test]
 fn a_rejection_that_is_paid_for_is_no_fault() {
     let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","rateLimitType":"seven_day_opus","isUsingOverage":true,"utilization":1.2}}"#;
     let told = lines(&[limit]);

@@ -135,7 +135,8 @@ fn clock(text: &str, moment: &Moment) -> Option<Timestamp> {
     next(moment, &zone_in(text, moment), time, |_| true)
 }
 
-/// `try again in 5 minutes`, `retry in 6m0s`, `retry-after: 30`.
+/// `try again in 5 minutes`, `retry in 6m0s`, `retry-after: 30`. A header that is quoted says to the
+/// millisecond what the words around it say to the day.
 fn relative(text: &str, moment: &Moment) -> Option<Timestamp> {
     static FORM: LazyLock<Regex> = LazyLock::new(|| {
         form(
@@ -145,7 +146,11 @@ fn relative(text: &str, moment: &Moment) -> Option<Timestamp> {
     static PART: LazyLock<Regex> = LazyLock::new(|| form(r"(\d+(?:\.\d+)?) ?([a-z]+)"));
     static BARE: LazyLock<Regex> =
         LazyLock::new(|| form(r#"\bretry[-_ ]?after(?:_seconds)?[":= ]+(\d{1,7}(?:\.\d+)?)"#));
-    let seconds = if let Some(found) = FORM.captures(text) {
+    static HEADER: LazyLock<Regex> =
+        LazyLock::new(|| form(r#"\bretry[-_]after[-_]ms[":= ]+(\d{1,13})\b"#));
+    let seconds = if let Some(found) = HEADER.captures(text) {
+        number::<f64>(&found, 1)? / 1000.0
+    } else if let Some(found) = FORM.captures(text) {
         let parts = PART.captures_iter(found.get(1)?.as_str());
         parts.filter_map(|part| Some(number::<f64>(&part, 1)? * unit_seconds(&part[2])?)).sum()
     } else {

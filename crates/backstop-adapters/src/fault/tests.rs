@@ -261,6 +261,10 @@ fn zones_are_read_as_they_are_written(#[case] text: &str, #[case] expected: &str
 #[case::milliseconds("try again in 350ms", Some("2026-03-09T01:00:00.35Z"))]
 #[case::retry_after("Retry-After: 30", Some("2026-03-09T01:00:30Z"))]
 #[case::retry_after_in_words("retry after 30", Some("2026-03-09T01:00:30Z"))]
+#[case::header_of_milliseconds(
+    "Resets in 11 days. retry-after-ms=973851000",
+    Some("2026-03-20T07:30:51Z")
+)]
 #[case::twenty_four_hours("resets 23:30", Some("2026-03-09T03:30:00Z"))]
 #[case::no_time("limit reached", None)]
 #[case::impossible("resets 25:00", None)]

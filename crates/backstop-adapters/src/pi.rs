@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::calls::{Call, Returned};
 use crate::fields::{self, amount, count, is_nothing, known_cost, text, text_at, time, words};
 use crate::launch::{Launch, fault_of};
-use crate::{Adapter, Exit, Fault, Heard, Listener, Moment, Outcome, Record, Shown};
+use crate::{Adapter, Exit, Fault, FaultKind, Heard, Listener, Moment, Outcome, Record, Shown};
 
 /// Reads what pi prints.
 #[derive(Debug, Default)]
@@ -114,12 +114,24 @@ impl Pi {
         if let Some(at) = at {
             listener.hear(Heard::At(at));
         }
+        // One that was broken off may be followed by another all the same.
+        if self.pending.is_some() {
+            self.give_up(listener);
+            self.launch.goes_on();
+        }
         self.usage(message, listener);
         self.launch.said(&words_said(message), listener);
-        if matches!(text(message, "stopReason"), Some("error" | "aborted")) {
-            let reason = text(message, "errorMessage").or_else(|| text(message, "stopReason"));
-            self.pending = Some(fault_of(reason.unwrap_or("error"), &moment.of(at)));
-        }
+        self.pending = match text(message, "stopReason") {
+            Some(stop @ ("error" | "aborted")) => {
+                let reason = text(message, "errorMessage").unwrap_or(stop);
+                Some(fault_of(reason, &moment.of(at)))
+            }
+            Some("length") => Some(Fault::new(
+                FaultKind::OutputLimit,
+                "the answer reached the limit of output tokens",
+            )),
+            _ => None,
+        };
     }
 
     fn usage(&mut self, message: &Value, listener: &mut dyn Listener) {
@@ -140,7 +152,8 @@ impl Pi {
     }
 
     fn agent_end(&mut self, listener: &mut dyn Listener) {
-        if self.pending.is_some() {
+        // It may have given up before its end.
+        if self.pending.is_some() || self.launch.has_failed() {
             self.launch.ended(Outcome::Failed, listener);
         } else {
             self.launch.tell_step(listener);

@@ -65,6 +65,42 @@ fn an_error_at_the_end_stands() {
 }
 
 #[test]
+fn an_error_that_pi_gives_up_on_before_its_end_stands() {
+    let stream = format!(
+        r#"{{"type":"agent_start"}}
+{{"type":"message_end",{ERROR}}}
+{{"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Rate limit exceeded"}}
+{{"type":"agent_end","messages":[]}}"#
+    );
+    let (told, outcome) = read(&mut Pi::default(), stream.as_bytes(), None);
+    assert_eq!(told, ["usage 3 0 0 0", "fault RateLimited: Rate limit exceeded", "ended Failed"]);
+    assert_eq!(outcome, Outcome::Failed);
+    // What it is asked next may succeed.
+    let stream = format!(
+        "{stream}\n{{\"type\":\"agent_start\"}}\n{{\"type\":\"message_end\",{MESSAGE}}}\n{{\"type\":\"agent_end\"}}"
+    );
+    assert_eq!(read(&mut Pi::default(), stream.as_bytes(), None).1, Outcome::Succeeded);
+}
+
+#[test]
+fn an_answer_that_was_broken_off_has_failed() {
+    let cut = MESSAGE.replace(r#""stopReason":"stop""#, r#""stopReason":"length""#);
+    let stream = format!("{{\"type\":\"message_end\",{cut}}}\n{{\"type\":\"turn_end\",{cut}}}");
+    let ended = format!("{stream}\n{{\"type\":\"agent_end\"}}");
+    let (told, outcome) = read(&mut Pi::default(), ended.as_bytes(), None);
+    let fault = "fault OutputLimit: the answer reached the limit of output tokens";
+    assert_eq!(told, ["usage 10 2 5 1 $0.5000 m", "said Hi.", "ended Failed", fault]);
+    assert_eq!(outcome, Outcome::Failed);
+    // It goes on all the same, if it can.
+    let stream = format!(
+        "{stream}\n{{\"type\":\"turn_start\"}}\n{{\"type\":\"message_end\",{MESSAGE}}}\n{{\"type\":\"agent_end\"}}"
+    );
+    let (told, outcome) = read(&mut Pi::default(), stream.as_bytes(), None);
+    assert_eq!(told.iter().filter(|line| *line == fault).count(), 1);
+    assert_eq!(outcome, Outcome::Succeeded);
+}
+
+#[test]
 fn calls_and_compactions_are_told() {
     let stream = r#"
 {"type":"tool_execution_start","toolCallId":"c","toolName":"read","args":{"path":"a"}}

@@ -52,6 +52,9 @@ pub struct Claude {
 struct Launch {
     begun: bool,
     initialised: bool,
+    /// The conversation was compacted, and the agent has said nothing since: the process may open its
+    /// session once more.
+    is_compacted: bool,
     session: String,
     outcome: Option<Outcome>,
     /// The trace of its last result.
@@ -67,6 +70,13 @@ struct Launch {
     /// All that it told is one result, as `--output-format json` has it: there is nothing in whose
     /// course another could follow.
     is_lone_result: bool,
+}
+
+impl Launch {
+    /// Whether one more beginning is another launch's, where this one has not told its end.
+    fn is_opened_again(&self) -> bool {
+        self.initialised && self.outcome.is_none() && !self.is_compacted
+    }
 }
 
 /// What an object turned out to be.
@@ -180,7 +190,7 @@ impl Claude {
                 && !launch.session.is_empty()
                 && launch.session != **session)
             // In one process, every turn begins like a launch, but only after what it works on.
-            || (initialises && (ended || (launch.initialised && launch.outcome.is_none())))
+            || (initialises && (ended || launch.is_opened_again()))
             || (results && ended && !self.meter.is_running(line, session));
         if another {
             self.end_launch(listener);
@@ -190,6 +200,11 @@ impl Claude {
         }
         let launch = &mut self.launch;
         launch.is_lone_result = another && results;
+        match (&*line.kind, &*line.subtype) {
+            ("system", "compact_boundary") => launch.is_compacted = true,
+            ("system", "init") | ("assistant" | "stream_event", _) => launch.is_compacted = false,
+            _ => {}
+        }
         if launch.session.is_empty() {
             launch.session = session.to_string();
         }

@@ -159,6 +159,28 @@ fn running_costs_of_older_versions_are_not_added_twice() {
     }
 }
 
+/// A process may open its session once more when it has compacted the conversation.
+#[test]
+fn a_compaction_in_the_middle_of_a_process_is_no_launch() {
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto"},"session_id":"s1"}"#;
+    let hook = r#"{"type":"system","subtype":"hook_response","session_id":"s1"}"#;
+    let other = INIT.replace("s1", "s2");
+    let (first, second) = (assistant("m1", ""), assistant("m2", ""));
+    let result = total(0.5, 30, 2000);
+    let told = lines(&[INIT, &first, boundary, hook, INIT, &second, &result]);
+    assert_eq!((told.launches, &told.ends[..]), (1, &[Outcome::Succeeded][..]));
+    assert_eq!((told.tokens(), told.cost()), ([10, 30, 2000, 100], Some(0.5)));
+    // One that was killed and resumed is two.
+    for killed in [
+        &[INIT, &first, INIT, &second, &result][..],
+        &[INIT, boundary, &first, INIT, &second, &result],
+        &[INIT, &first, boundary, &other, &second, &result],
+        &[INIT, &first, boundary, INIT, INIT, &second, &result],
+    ] {
+        assert!(lines(killed).launches > 1, "{killed:?}");
+    }
+}
+
 #[test]
 fn a_turn_of_the_same_process_is_no_launch() {
     let woken =

@@ -25,7 +25,7 @@ use calls::Calls;
 use denied::Denied;
 use failing::Failing;
 use meter::Meter;
-use result::{Trace, failure, is_refuted, is_result, is_success};
+use result::{Trace, failure, is_refuted, is_result, is_success, kind_of_reason};
 use speaking::Speaking;
 use streaming::Streaming;
 use wire::{Line, Message, StreamEvent};
@@ -358,6 +358,9 @@ impl Claude {
             Outcome::Succeeded
         } else {
             let mut fault = failure(line, moment);
+            if fault.kind == FaultKind::Other && !self.failing.is_explained() {
+                fault.kind = kind_of_reason(&line.terminal_reason);
+            }
             // A budget that allows nothing at all will allow no more to the next launch.
             let refused = was_idle && line.total_cost_usd.amount() == Some(0.0);
             if fault.kind == FaultKind::BudgetLimit && refused {

@@ -29,6 +29,12 @@ impl Failing {
         self.rejected = Some(fault);
     }
 
+    /// Whether words or a rejection have said since the agent last worked what kind of failure it is.
+    pub fn is_explained(&self) -> bool {
+        let held = self.held.as_ref().or(self.rejected.as_ref()).map(|fault| fault.kind);
+        held.or(self.told).is_some_and(|kind| kind != FaultKind::Other)
+    }
+
     /// The launch has ended well: no rejection kept it from that.
     pub fn succeed(&mut self) {
         self.rejected = None;

@@ -114,15 +114,17 @@ pub(super) fn failure(line: &Line<'_>, moment: &Moment) -> Fault {
             Some(said) => recognise(said, moment),
             None => of_errors(&errors, moment),
         })
-        .unwrap_or_else(|| {
-            let kind = match &*line.terminal_reason {
-                "api_error" | "model_error" => FaultKind::Server,
-                "blocking_limit" => FaultKind::RateLimited,
-                "rapid_refill_breaker" => FaultKind::ContextFull,
-                _ => FaultKind::Other,
-            };
-            Fault::new(kind, crate::excerpt(told))
-        })
+        .unwrap_or_else(|| Fault::new(FaultKind::Other, crate::excerpt(told)))
+}
+
+/// What the reason stands for where no words say more.
+pub(super) fn kind_of_reason(reason: &str) -> FaultKind {
+    match reason {
+        "api_error" | "model_error" => FaultKind::Server,
+        // The limit that blocks is the context's: a request that would not fit is not even sent.
+        "blocking_limit" | "rapid_refill_breaker" => FaultKind::ContextFull,
+        _ => FaultKind::Other,
+    }
 }
 
 /// Reasons for which nothing is done that ends so. The others are that it is, that somebody wanted it

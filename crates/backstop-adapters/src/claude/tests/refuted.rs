@@ -31,6 +31,11 @@ use crate::{FaultKind, Outcome};
     FaultKind::RateLimited,
     "You've hit your limit · resets 3pm"
 )]
+#[case::blocked_without_a_word(
+    r#""terminal_reason":"blocking_limit","result":"I handle the rate limit now.""#,
+    FaultKind::ContextFull,
+    "blocking_limit"
+)]
 #[case::setup(
     r#""terminal_reason":"turn_setup_failed","result":"x""#,
     FaultKind::Other,
@@ -61,6 +66,29 @@ fn a_success_that_ended_as_it_was_meant_to_is_one(#[case] fields: &str) {
     let told = lines(&[INIT, &assistant("m1", r#"{"type":"text","text":"hi"}"#), &result]);
     assert_eq!(told.outcome, Some(Outcome::Succeeded));
     assert!(told.faults.is_empty());
+}
+
+/// A reason without words is the last to ask.
+#[rstest]
+#[case::words(
+    r#"{"type":"assistant","session_id":"s1","error":"rate_limit","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"5-hour limit reached ∙ resets 12am"}]}}"#,
+    FaultKind::RateLimited
+)]
+#[case::rejection(
+    r#"{"type":"rate_limit_event","session_id":"s1","rate_limit_info":{"status":"rejected","resetsAt":1779204000,"rateLimitType":"five_hour"}}"#,
+    FaultKind::RateLimited
+)]
+#[case::nothing(
+    r#"{"type":"system","subtype":"status","session_id":"s1"}"#,
+    FaultKind::ContextFull
+)]
+fn what_blocked_it_is_the_context_unless_more_is_known(
+    #[case] before: &str,
+    #[case] kind: FaultKind,
+) {
+    let result = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s1","errors":[],"terminal_reason":"blocking_limit"}"#;
+    let told = lines(&[INIT, &assistant("m1", ""), before, result]);
+    assert_eq!(told.fault_kinds(), [kind]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn of_errors(errors: &str, moment: &Moment) -> Option<Fault> {
         if let Some(fault) = message(told, moment) {
             return Some(fault);
         }
-        let own = told.len() < line.len() || SYSTEM.is_match(told);
+        let own = told.len() < line.len() || SYSTEM.is_match(told) || LIMIT.is_match(told);
         if own && !FOREIGN.is_match(told) { recognise(line, moment) } else { None }
     })
 }
@@ -61,6 +61,19 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
             | not\ logged\ in (?:\ [·∙]\ .{1,100})?
             | oauth\ token\ (?:has\ expired|revoked) (?:\.?\ .{1,100})? \.?
         )$"#,
+    )
+    .expect("the pattern is valid")
+});
+
+/// How its own messages of a limit begin, however they go on: the words behind them change from one
+/// version to the next.
+static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)^\s*(?:
+            (?:\d+-hour|session|(?:[\w-]+\ )?weekly)\ limit\ reached
+            | you['’]ve\ (?:hit|reached)\ your\ (?:[\w-]+\ ){0,3}limit
+            | api\ error:\ \d{3}
+        ) (?:[\s.,;:·∙]|$)",
     )
     .expect("the pattern is valid")
 });
@@ -166,6 +179,12 @@ mod tests {
     #[case("RateLimitError: 429 rate limit exceeded", Some(FaultKind::RateLimited))]
     #[case("Error: read ECONNRESET", Some(FaultKind::Network))]
     #[case("ENOSPC: no space left on device, write", Some(FaultKind::Machine))]
+    #[case("You've hit your usage limit; retry after reset.", Some(FaultKind::RateLimited))]
+    #[case("Error: You've reached your weekly limit, so wait.", Some(FaultKind::RateLimited))]
+    #[case("5-hour limit reached, resets 3pm", Some(FaultKind::RateLimited))]
+    #[case("API Error: 429 x", Some(FaultKind::RateLimited))]
+    #[case("API Error: handling of 429 is in client.rs", None)]
+    #[case("you've hit your limit() twice", None)]
     #[case("Error: Command failed: cat: docs/rate limit.md: No such file", None)]
     #[case("Error: cat: docs/rate limit.md: No such file", None)]
     #[case("Error: grep: rate limit: No such file", None)]

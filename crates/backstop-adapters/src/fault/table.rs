@@ -121,6 +121,7 @@ const TEXTS: &[(&[&str], FaultKind)] = &[
     (&["exhausted your", "quota"], RateLimited),
     (&["overloaded"], Overloaded),
     (&["at capacity"], Overloaded),
+    (&["request queue", "full"], Overloaded),
     (&["high demand"], Overloaded),
     (&["slow_down"], Overloaded),
     (&["service unavailable"], Overloaded),

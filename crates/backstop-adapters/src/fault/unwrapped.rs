@@ -92,10 +92,14 @@ fn reset_in(value: &Value) -> Option<Reset> {
     at.or_else(|| value.get("resets_in_seconds").and_then(Value::as_f64).map(Reset::In))
 }
 
-/// An HTTP status in a text that speaks of an error: `API Error: 500 …`, `(status 429)`.
+/// An HTTP status in a text that speaks of an error: `API Error: 500 …`, `(status 429)`,
+/// `failed: [503] …`.
 fn status_in(text: &str) -> Option<u16> {
     let speaks = plain(text);
-    if !["error", "status", "rejected", "http"].iter().any(|word| speaks.contains(word)) {
+    if !["error", "status", "rejected", "http", "failed: ["]
+        .iter()
+        .any(|word| speaks.contains(word))
+    {
         return None;
     }
     let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ',' | '_' | '-'));

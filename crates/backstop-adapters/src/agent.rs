@@ -116,6 +116,17 @@ impl Agent {
         sniff::agent(record)
     }
 
+    /// Whether a stream that begins with this record may be another agent's than the one that is named
+    /// for it: only a later record tells.
+    pub fn is_doubtful(record: &Record<'_>) -> bool {
+        matches!(record, Record::Json(bytes) if sniff::opens_like_another(bytes))
+    }
+
+    /// The other agent whose stream it is, once a record of a doubtful one tells that for certain.
+    pub fn in_truth(self, record: &Record<'_>) -> Option<Self> {
+        sniff::agent(record).filter(|other| *other != self && sniff::are_alike(*other, self))
+    }
+
     /// Where in the output of some program an agent's may begin: there is the first sign of it.
     pub fn sign_of_beginning(output: &[u8]) -> Option<usize> {
         sniff::sign_of_beginning(output)

@@ -62,6 +62,8 @@ struct Found {
     has_ended: bool,
     /// The block of code that its words are in the middle of.
     fence: Fence,
+    /// The record that opened its stream, where another agent opens its own just so.
+    doubtful: Option<Vec<u8>>,
 }
 
 /// What came before anything told the agent.
@@ -275,6 +277,7 @@ impl Found {
             prints_records: false,
             has_ended: false,
             fence: Fence::default(),
+            doubtful: None,
         }
     }
 
@@ -282,7 +285,13 @@ impl Found {
         match record {
             Record::Json(_) if self.prints_records => {}
             Record::Json(_) if self.is_in_code() => {}
-            Record::Json(_) => self.prints_records = sniff::agent(&record) == Some(self.agent),
+            Record::Json(bytes) => {
+                self.prints_records = sniff::agent(&record) == Some(self.agent);
+                self.doubtful = Some(bytes)
+                    .filter(|_| self.agent == Agent::Claude && self.prints_records)
+                    .filter(|bytes| sniff::opens_like_another(bytes))
+                    .map(<[u8]>::to_vec);
+            }
             Record::Text(line) => self.fence.pass(line.trim_start()),
         }
         let has_ended = &mut self.has_ended;
@@ -296,11 +305,26 @@ impl Found {
         });
     }
 
+    /// Hands its stream over to the other agent that opens its own alike, once a record is that one's
+    /// for certain. What was read until then both tell alike, so the beginning is told by now.
+    fn mend(&mut self, record: &Record<'_>, moment: &Moment) {
+        let Some(opening) = &self.doubtful else { return };
+        let Some(agent) = self.agent.in_truth(record) else { return };
+        let mut found = Self::new(agent);
+        found.record(Record::Json(opening), moment, &mut |_: Heard<'_>| {});
+        *self = Self { prints_records: true, has_ended: self.has_ended, ..found };
+    }
+
+    /// Whether a record may as well open this agent's own stream.
+    fn may_open_with(&self, record: &[u8]) -> bool {
+        sniff::are_alike(self.agent, Agent::Claude) && sniff::opens_like_another(record)
+    }
+
     /// The other agent whose stream begins with this record: a program may be called like an agent and
     /// start another.
     fn is_in_truth(&self, record: &Record<'_>) -> Option<Agent> {
         let Record::Json(bytes) = record else { return None };
-        sniff::opened(bytes).filter(|other| *other != self.agent)
+        sniff::opened(bytes).filter(|other| *other != self.agent && !self.may_open_with(bytes))
     }
 
     fn is_in_code(&self) -> bool {
@@ -322,7 +346,9 @@ impl Found {
             Record::Json(bytes) => match sniff::opened(bytes) {
                 Some(next) => {
                     let is_shown = !self.prints_records && self.is_in_code();
-                    Some(next).filter(|next| *next != self.agent && !is_shown)
+                    Some(next)
+                        .filter(|next| *next != self.agent && !is_shown)
+                        .filter(|_| !self.may_open_with(bytes))
                 }
                 None if self.answers_in_words() || self.adapter.is_amid() => None,
                 None => {
@@ -352,6 +378,9 @@ impl fmt::Debug for Auto {
 
 impl Adapter for Auto {
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
+        if let Some(found) = &mut self.found {
+            found.mend(&record, moment);
+        }
         match &self.found {
             None => {
                 if let Some(agent) = Agent::of_first_record(&record) {

@@ -44,6 +44,18 @@ pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     opens.then_some(agent)
 }
 
+/// Whether a stream is opened by words that more than one agent uses, and what tells them apart is
+/// missing.
+pub(super) fn opens_like_another(record: &[u8]) -> bool {
+    if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
+        return false;
+    }
+    let Some(value) = parse(record) else { return false };
+    let has = |key: &str| value.get(key).is_some();
+    let is_init = text(&value, "type") == Some("system") && text(&value, "subtype") == Some("init");
+    is_init && !has("tools") && !has("apiKeySource")
+}
+
 /// Where something stands that only a record which opens a stream, or is a whole answer, is sure to
 /// have.
 pub(super) fn sign_of_beginning(bytes: &[u8]) -> Option<usize> {

@@ -203,6 +203,17 @@ fn the_time_between_two_launches_is_nobodys() {
     }
 }
 
+#[test]
+fn who_opens_a_stream_as_another_does_is_named_by_what_comes_later() {
+    let lines = r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}
+{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"readToolCall":{"args":{"path":"a"},"result":{"success":{}}}}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s"}"#;
+    let test = Test::new().file("s.jsonl", lines);
+    let object = test.run(["replay", "s.jsonl", "--json"]).exits(0).json();
+    assert_eq!((&object["agent"], &object["actions"]), (&json!("cursor"), &json!(1)));
+    assert_eq!((&object["launches"], &object["outcome"]), (&json!(1), &json!("succeeded")));
+}
+
 /// When it is to be tried again after each error.
 fn retries(lines: &str) -> Vec<serde_json::Value> {
     let test = Test::new().file("s.jsonl", lines);

@@ -59,6 +59,14 @@ const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"s","mode
 {"type":"assistant","session_id":"s","message":{"id":"m","model":"opus","content":[{"type":"text","text":"Read it."}],"usage":{"input_tokens":7,"output_tokens":2}}}
 {"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Read it.","session_id":"s","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":2}}
 "#;
+/// As builds print it that do not say where their key comes from.
+const CURSOR: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}
+{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"text","text":"Go."}]}}
+{"type":"assistant","session_id":"s","message":{"role":"assistant","content":[{"type":"text","text":"I read."}]}}
+{"type":"tool_call","subtype":"started","session_id":"s","call_id":"c","tool_call":{"readToolCall":{"args":{"path":"a"}}}}
+{"type":"tool_call","subtype":"completed","session_id":"s","call_id":"c","tool_call":{"readToolCall":{"args":{"path":"a"},"result":{"success":{"content":"x"}}}}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s","request_id":"r","usage":{"inputTokens":7,"outputTokens":2}}
+"#;
 const CODEX: &str = r#"{"type":"thread.started","thread_id":"t"}
 {"type":"turn.started"}
 {"type":"item.completed","item":{"id":"1","type":"agent_message","text":"Done."}}
@@ -90,6 +98,36 @@ fn every_agent_that_a_command_starts_is_read_as_if_it_were_alone() {
             }
         }
     }
+}
+
+#[test]
+fn one_that_opens_as_another_does_is_known_by_its_calls() {
+    let told_by_all = [
+        "said I read.",
+        "action read: {\"path\":\"a\"} => {\"content\":\"x\"}",
+        "usage 7 2 0 0 m",
+        "result Done.",
+        "ended Succeeded",
+    ];
+    for mut auto in
+        [Auto::new(), Auto::beginning_with(Agent::Claude), Auto::alone_with(Agent::Cursor)]
+    {
+        let mut told = told(&mut auto, CURSOR);
+        told.retain(|line| !line.starts_with("notice"));
+        assert_eq!(told, told_by_all);
+        assert_eq!(auto.agent(), Some(Agent::Cursor));
+    }
+    // Another session is another launch.
+    let twice = format!("{CURSOR}{}", CURSOR.replace(r#""session_id":"s""#, r#""session_id":"t""#));
+    let (told, _) = read(&mut Auto::new(), twice.as_bytes(), None);
+    let count = |wanted: &str| told.iter().filter(|line| *line == wanted).count();
+    assert_eq!((count("launched"), count("ended Succeeded"), count("usage 7 2 0 0 m")), (1, 2, 2));
+    // What tells Claude's for certain is never another's.
+    let call = CURSOR.lines().nth(4).unwrap();
+    let opening = CLAUDE.lines().next().unwrap();
+    let mut auto = Auto::new();
+    self::told(&mut auto, &format!("{opening}\n{call}\n"));
+    assert_eq!(auto.agent(), Some(Agent::Claude));
 }
 
 #[test]

@@ -177,14 +177,22 @@ fn is_dated(agent: Agent, head: &[u8]) -> bool {
     is_dated
 }
 
-/// The agent that the first telling record names.
+/// The agent that the first telling record names, or a later one where that is in doubt.
 fn agent_of(bytes: &[u8]) -> Option<Agent> {
-    let mut found = None;
+    let mut found: Option<Agent> = None;
+    let mut is_doubtful = false;
     let mut framer = Framer::new();
-    let mut look = |record: Record<'_>| {
-        if found.is_none() {
+    let mut look = |record: Record<'_>| match found {
+        None => {
             found = Agent::of_first_record(&record);
+            is_doubtful = found.is_some() && Agent::is_doubtful(&record);
         }
+        Some(agent) if is_doubtful => {
+            let other = agent.in_truth(&record);
+            is_doubtful = other.is_none();
+            found = other.or(found);
+        }
+        Some(_) => {}
     };
     framer.push(bytes, &mut look);
     framer.finish(&mut look);

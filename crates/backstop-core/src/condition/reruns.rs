@@ -213,7 +213,8 @@ record! {
 impl Cooldown {
     fn left(&self, scene: &Scene<'_>) -> Duration {
         let ends = scene.facts.reruns.last_changed_at.map(|changed| changed.plus(self.duration.0));
-        ends.map_or(Duration::ZERO, |ends| ends.since(scene.now.at))
+        // A change that lies in the future leaves the whole time to wait, not more.
+        ends.map_or(Duration::ZERO, |ends| ends.since(scene.now.at)).min(self.duration.0)
     }
 }
 
@@ -234,7 +235,6 @@ impl Kind for Cooldown {
         let whole = milliseconds(self.duration.0);
         Measure {
             truth: super::Truth::of(elapsed.is_some_and(|elapsed| elapsed < self.duration.0)),
-            // A change that lies in the future leaves the whole time to wait, not more.
             progress: elapsed.map_or(0.0, |elapsed| 1.0 - share(milliseconds(elapsed), whole)),
             value: elapsed.map(milliseconds),
             threshold: Some(whole),

@@ -101,7 +101,7 @@ pub struct RerunArguments {
     /// All jobs, not only those that failed
     #[arg(long)]
     pub all_jobs: bool,
-    /// How often a job may be tried, from 1 to 5
+    /// How often a job may be run again, from 1 to 5
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=5))]
     pub max_attempts: u8,
     /// The request's name, for the audit [default: a new one]

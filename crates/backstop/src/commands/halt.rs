@@ -32,17 +32,28 @@ pub fn run(arguments: &HaltArguments, terminal: &mut Terminal) -> Result<u8, Err
     opened.wait_for_services();
     reached.extend(opened.wait(order.going_on(&*opened.store))?);
     let reached: Vec<_> = reached.iter().rev().collect();
-    write!(terminal.out, "{}", complete(&ordered(&reached)))?;
+    write!(terminal.out, "{}", complete(&ordered(&reached, &order.labels)))?;
     Ok(exit_code::OK)
 }
 
 /// What is said of an order to halt: whom it reaches. Supervisors hear of it within a second, scripts
 /// when they report next.
-pub fn ordered(runs: &[impl std::fmt::Display]) -> String {
+pub fn ordered(runs: &[impl std::fmt::Display], labels: &BTreeMap<String, String>) -> String {
     let what = if runs.len() == 1 { "run is" } else { "runs are" };
     let names: String = runs.iter().map(|run| format!("  {run}\n")).collect();
     let count = runs.len();
-    format!("{count} {what} told to stop; nothing starts until `backstop release --all`\n{names}")
+    if labels.is_empty() {
+        return format!(
+            "{count} {what} told to stop; nothing starts until `backstop release --all`\n{names}"
+        );
+    }
+    let pairs: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let given: String = pairs.iter().map(|pair| format!(" --label {pair}")).collect();
+    format!(
+        "{count} {what} told to stop; nothing with {} starts until\n\
+         `backstop release --all{given}`\n{names}",
+        pairs.join(", ")
+    )
 }
 
 /// Takes back the orders to halt, and lets go what is held.

@@ -47,7 +47,7 @@ pub fn run(arguments: &LogsArguments, terminal: &mut Terminal) -> Result<u8, Err
         return Ok(exit_code::OK);
     }
     if let Some(wanted) = arguments.iteration.filter(|wanted| !iterations.contains(wanted)) {
-        return Err(Error::Usage(format!(
+        return Err(Error::Missing(format!(
             "iteration {wanted} of run {} has printed nothing\n\nhint: there are {}",
             run.id,
             ranges(&iterations)

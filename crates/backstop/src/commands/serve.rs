@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use backstop_server::{CollectorError, ServeError, ServeOptions, TlsFiles, serve};
+use backstop_server::{CollectorError, ServeError, ServeOptions, TlsError, TlsFiles, serve};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::github;
@@ -79,6 +79,9 @@ impl From<ServeError> for Error {
             ServeError::NoToken { .. }
             | ServeError::NoTls { .. }
             | ServeError::Collector(CollectorError::Address(_)) => Self::Usage(error.to_string()),
+            ServeError::Tls(TlsError::Certificate { .. } | TlsError::Key { .. }) => {
+                Self::Missing(error.to_string())
+            }
             other => Self::Unreachable(other.to_string()),
         }
     }

@@ -87,7 +87,8 @@ pub fn halt(
     });
     let halted: Halted = server.post("/v1/halt", &body, Scope::Operate)?.json()?;
     let runs: Vec<_> = halted.runs.iter().map(|run| harmless(run)).collect();
-    write!(terminal.out, "{}", halting::ordered(&runs))?;
+    let labels = arguments.label.iter().cloned().collect();
+    write!(terminal.out, "{}", halting::ordered(&runs, &labels))?;
     Ok(exit_code::OK)
 }
 

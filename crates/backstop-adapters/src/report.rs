@@ -20,6 +20,7 @@ mod maven;
 mod mocha;
 mod nextest;
 mod node;
+mod origin;
 mod pattern;
 mod pytest;
 mod recognise;
@@ -39,6 +40,7 @@ pub use recognise::{first_seen, recognise};
 pub use source::{Source, SourceError};
 
 use bounded::{MOST_CASES, MOST_NAME, MOST_TEXT, Room, shortened};
+use origin::Origin;
 
 /// One test run, as its runner told it.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +71,8 @@ pub struct Case {
     pub flaky: bool,
     /// It failed, but a later attempt of the same report passed, and that one decides.
     pub overcome: bool,
+    /// Of two cases of the same name only those from the same place are attempts at one test.
+    origin: Origin,
 }
 
 /// How a case ended.
@@ -185,19 +189,18 @@ impl TestReport {
         let mut overcome = HashSet::new();
         for (at, case) in self.cases.iter().enumerate().rev() {
             match case.status {
-                Status::Passed => _ = passed.insert(case.name.as_str()),
-                Status::Failed if passed.contains(case.name.as_str()) => _ = overcome.insert(at),
+                Status::Passed => _ = passed.insert(case.test()),
+                Status::Failed if passed.contains(&case.test()) => _ = overcome.insert(at),
                 _ => {}
             }
         }
-        let names: HashSet<String> =
-            overcome.iter().map(|at| self.cases[*at].name.clone()).collect();
+        let tests: HashSet<Origin> = overcome.iter().map(|at| self.cases[*at].test()).collect();
         let mut told = HashSet::new();
         for (at, case) in self.cases.iter_mut().enumerate().rev() {
             case.overcome = overcome.contains(&at);
             // The last one that passed stands for all of them.
-            if case.status == Status::Passed && names.contains(&case.name) {
-                case.flaky |= told.insert(case.name.clone());
+            if case.status == Status::Passed && tests.contains(&case.test()) {
+                case.flaky |= told.insert(case.test());
             }
         }
     }
@@ -269,7 +272,18 @@ impl Case {
             attempts: 1,
             flaky: false,
             overcome: false,
+            origin: Origin::default(),
         }
+    }
+
+    fn from(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The same for all attempts at one test.
+    fn test(&self) -> Origin {
+        self.origin.within(&self.name)
     }
 
     fn saying(mut self, message: Option<&str>) -> Self {

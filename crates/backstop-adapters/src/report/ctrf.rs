@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::jest_json::documents;
+use super::origin::Origin;
 use super::recognise::Found;
 use super::{Case, Format, Status, TestReport, lenient};
 use crate::lenient::Lenient;
@@ -77,6 +78,10 @@ struct Test {
     suite: serde_json::Value,
     #[serde(default, deserialize_with = "lenient::text")]
     file_path: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    browser: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    device: Option<String>,
 }
 
 impl Results {
@@ -97,6 +102,8 @@ impl Test {
             }
             _ => String::new(),
         };
+        let origin =
+            Origin::default().within((&suite, &self.file_path, &self.browser, &self.device));
         let name = self.name.unwrap_or_default();
         let group = if suite.is_empty() { self.file_path.unwrap_or_default() } else { suite };
         let name = if group.is_empty() { name } else { format!("{group} > {name}") };
@@ -121,6 +128,7 @@ impl Test {
             attempts: retries as u32 + 1,
             flaky: self.flaky,
             ..Case::new(&name, status)
+                .from(origin)
                 .saying(self.message.as_deref().or(self.trace.as_deref()))
                 .taking(self.duration.map(|duration| duration / 1000.0))
         });
@@ -202,5 +210,28 @@ mod tests {
         );
         let report = read(&text).expect("a report").report;
         assert_eq!((report.cases[0].status, report.broken.as_deref()), (status, broken));
+    }
+
+    #[rstest]
+    #[case::browser(r#""browser":"chromium""#, r#""browser":"firefox""#, 1)]
+    #[case::device(r#""device":"phone""#, r#""device":"tablet""#, 1)]
+    #[case::suite(r#""suite":"one""#, r#""suite":"two""#, 1)]
+    #[case::file(r#""suite":"s","filePath":"a.ts""#, r#""suite":"s","filePath":"b.ts""#, 1)]
+    #[case::the_same(
+        r#""suite":"s","filePath":"a.ts","browser":"b""#,
+        r#""suite":"s","filePath":"a.ts","browser":"b""#,
+        0
+    )]
+    fn the_same_name_elsewhere_is_no_other_attempt(
+        #[case] first: &str,
+        #[case] second: &str,
+        #[case] failed: u64,
+    ) {
+        let text = format!(
+            r#"{{"reportFormat":"CTRF","results":{{"tests":[
+            {{"name":"a","status":"failed",{first}}},{{"name":"a","status":"passed",{second}}}]}}}}"#
+        );
+        let report = read(&text).expect("a report").report;
+        assert_eq!(report.counts_at_last().failed, failed);
     }
 }

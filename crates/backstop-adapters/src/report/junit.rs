@@ -8,6 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
 use super::bounded::{MOST_NAME, MOST_TEXT, append, shortened};
+use super::origin::{Origin, Seen};
 use super::recognise::Found;
 use super::runs::Runs;
 use super::text::seconds;
@@ -51,6 +52,8 @@ struct Reading {
     report: TestReport,
     /// Names of the elements that are open, as far as they are suites.
     suites: Vec<Suite>,
+    /// The suites of this document, and the cases that are in none.
+    seen: Seen,
     depth: usize,
     case: Option<OpenCase>,
     has_root: bool,
@@ -72,12 +75,16 @@ struct Suite {
     depth: usize,
     name: String,
     file: String,
+    origin: Origin,
+    /// It is not only a list of others.
+    is_suite: bool,
 }
 
 /// A case whose end has not come yet.
 struct OpenCase {
     depth: usize,
     name: String,
+    origin: Origin,
     status: Option<Status>,
     seconds: Option<f64>,
     attempts: u32,
@@ -94,6 +101,7 @@ impl Reading {
         Self {
             report: TestReport::new(Format::Junit),
             suites: Vec::new(),
+            seen: Seen::default(),
             depth: 0,
             case: None,
             has_root: false,
@@ -112,11 +120,8 @@ impl Reading {
         }
         match (&mut self.case, name.as_str()) {
             (Some(case), _) => case.child(&name, element, self.depth),
-            (None, "testsuite" | "testsuites") => self.suites.push(Suite {
-                depth: self.depth,
-                name: attribute(element, "name").unwrap_or_default(),
-                file: attribute(element, "file").unwrap_or_default(),
-            }),
+            (None, "testsuite") => self.open_suite(element, true),
+            (None, "testsuites") => self.open_suite(element, false),
             (None, "testcase") => self.case = Some(self.open_case(element)),
             // What fails outside of any case is the suite itself.
             (None, "failure" | "error") => {
@@ -130,7 +135,34 @@ impl Reading {
         }
     }
 
-    fn open_case(&self, element: &BytesStart<'_>) -> OpenCase {
+    /// Runners that try a test again list the attempts in one suite. Two suites that are called the
+    /// same are those of two files, browsers or machines, unless they are in different documents: those
+    /// may be two runs.
+    fn open_suite(&mut self, element: &BytesStart<'_>, is_suite: bool) {
+        let told = |key| attribute(element, key).unwrap_or_default();
+        let (name, file) = (told("name"), told("file"));
+        let around = self.suites.last().map_or_else(Origin::default, |suite| suite.origin);
+        let origin = if is_suite {
+            let own = (&name, &file, told("package"), told("hostname"));
+            self.seen.next(around.within(own))
+        } else {
+            around
+        };
+        self.suites.push(Suite { depth: self.depth, name, file, origin, is_suite });
+    }
+
+    /// Where a case stands. Of those that are in no suite nothing says that they are attempts at the
+    /// same test.
+    fn origin(&mut self, element: &BytesStart<'_>, name: &str) -> Origin {
+        let suite = self.suites.last().filter(|suite| suite.is_suite);
+        let own = suite.map(|suite| suite.origin.within(attribute(element, "file")));
+        own.unwrap_or_else(|| {
+            let told = Origin::default().within((name, attribute(element, "file")));
+            self.seen.next(told)
+        })
+    }
+
+    fn open_case(&mut self, element: &BytesStart<'_>) -> OpenCase {
         let name = attribute(element, "name").unwrap_or_default();
         let suite = self.suites.last();
         let group = attribute(element, "classname")
@@ -140,6 +172,7 @@ impl Reading {
             .unwrap_or_default();
         let name =
             if group.is_empty() || group == name { name } else { format!("{group}::{name}") };
+        let origin = self.origin(element, &name);
         let told = |key: &str| attribute(element, key).unwrap_or_default().to_lowercase();
         // Google's framework marks what did not run by attributes alone.
         let status = match (told("status").as_str(), told("result").as_str()) {
@@ -152,6 +185,7 @@ impl Reading {
         OpenCase {
             depth: self.depth,
             name,
+            origin,
             status,
             seconds: attribute(element, "time").as_deref().and_then(seconds),
             attempts: 1,
@@ -194,6 +228,7 @@ impl Reading {
         let mut end = begin;
         (self.depth, self.has_root, self.case) = (0, false, None);
         self.suites.clear();
+        self.seen = Seen::default();
         loop {
             match reader.read_event() {
                 Ok(Event::Start(element)) => self.start(&element),
@@ -316,7 +351,10 @@ impl OpenCase {
         Case {
             attempts: self.attempts,
             flaky: passed_late,
-            ..Case::new(&self.name, status).saying(Some(&self.message)).taking(self.seconds)
+            ..Case::new(&self.name, status)
+                .from(self.origin)
+                .saying(Some(&self.message))
+                .taking(self.seconds)
         }
     }
 }
@@ -379,5 +417,58 @@ mod tests {
         let text = format!("<testsuite><testcase name='a'>{inside}</testcase></testsuite>");
         let case = read(&text).expect("a report").report.cases.remove(0);
         assert_eq!((case.status, case.first_line()), (status, Some(said)));
+    }
+
+    const FAILED: &str = "><failure/></testcase>";
+
+    #[rstest]
+    #[case::names("<testsuite name='a'>", "<testsuite name='b'>", "", "")]
+    #[case::hosts(
+        "<testsuite name='a' hostname='chromium'>",
+        "<testsuite name='a' hostname='firefox'>",
+        "",
+        ""
+    )]
+    #[case::nothing_at_all("<testsuite name='a'>", "<testsuite name='a'>", "", "")]
+    #[case::around(
+        "<testsuite name='a'><testsuite name='deep'>",
+        "</testsuite><testsuite name='b'><testsuite name='deep'>",
+        "",
+        ""
+    )]
+    #[case::files("<testsuite name='a'>", "", " file='a.js'", " file='b.js'")]
+    #[case::no_suite("", "", "", "")]
+    fn the_same_name_elsewhere_is_another_test(
+        #[case] first: &str,
+        #[case] second: &str,
+        #[case] one: &str,
+        #[case] other: &str,
+    ) {
+        let close = if first.is_empty() { "" } else { "</testsuite>" };
+        let between = if second.is_empty() { "" } else { close };
+        let last = if second.starts_with("</") { "</testsuite></testsuite>" } else { close };
+        let text = format!(
+            "<testsuites>{first}<testcase classname='C' name='works'{one}{FAILED}{between}{second}\
+             <testcase classname='C' name='works'{other}/>{last}</testsuites>"
+        );
+        let report = read(&text).expect("a report").report;
+        assert_eq!(report.broken, None, "{text}");
+        assert_eq!(report.counts_at_last().failed, 1, "{text}");
+        assert!(report.cases.iter().all(|case| !case.flaky && !case.overcome), "{text}");
+    }
+
+    #[rstest]
+    #[case::one_suite("")]
+    #[case::two_documents(
+        "</testsuite></testsuites>\n<testsuites><testsuite name='a' hostname='h'>"
+    )]
+    fn the_same_name_in_the_same_suite_is_another_attempt(#[case] between: &str) {
+        let text = format!(
+            "<testsuites><testsuite name='a' hostname='h'><testcase name='works'{FAILED}{between}\
+             <testcase name='works'/></testsuite></testsuites>"
+        );
+        let report = read(&text).expect("a report").report;
+        assert!(report.succeeded());
+        assert!(report.cases[0].overcome && report.cases[1].flaky);
     }
 }

@@ -50,6 +50,11 @@ impl Reading {
             self.sessions.current().interrupted = Some(why.to_owned());
             self.runs.push(line.begin..line.end, 0, Some(why));
             self.at = line.end;
+        } else if let Some(why) = exit(text).filter(|_| self.sessions.is_behind_end()) {
+            // One that was left on purpose says so behind its figures.
+            self.sessions.stop_ended(why);
+            self.runs.push(line.begin..line.end, 0, Some(why));
+            self.at = line.end;
         } else if is_interruption(text)
             // One that breaks shows nothing that tests have printed.
             || (text.starts_with("INTERNALERROR>") && !self.sessions.is_quoting())
@@ -137,6 +142,10 @@ impl Reading {
         }
         let is_cut_off = self.sessions.unfinished().next().is_some();
         let mut report = TestReport::new(Format::Pytest);
+        if self.sessions.is_cut_around() {
+            // What its tests have printed tells nothing of it.
+            self.sessions.ended = None;
+        }
         let Some((session, figures)) = self.sessions.ended.take() else {
             let (cases, interrupted) = self.sessions.rest();
             cases.into_iter().for_each(|case| report.push(case));
@@ -208,6 +217,14 @@ fn heading(line: &str) -> Option<&str> {
 /// many failures comes to the end that was asked for.
 fn is_interruption(line: &str) -> bool {
     is_stop(line) && !line.contains(" stopping after ")
+}
+
+/// What a test, or who sat at the debugger, said when leaving: `!!!! _pytest.outcomes.Exit: enough !!!!`.
+fn exit(line: &str) -> Option<&str> {
+    let words = line.trim_matches(['!', ' ']);
+    let raised = words.split([':', ' ']).next().unwrap_or(words);
+    let is_exit = raised == "KeyboardInterrupt" || raised.ends_with(".Exit") || raised == "Exit";
+    (is_exit && is_stop(line)).then_some(words)
 }
 
 /// Whether a session says why it goes no further. Such a line is ruled at both ends; what a test prints
@@ -449,14 +466,42 @@ FAILED test_a.py::test_c[x y] - assert 0
     #[case("!!!! xdist.dsession.Interrupted: stopping after 1 failures !!!!", None)]
     #[case("", None)]
     fn a_session_that_was_stopped_is_no_proof(#[case] line: &str, #[case] broken: Option<&str>) {
+        let collected = if line.is_empty() { 2 } else { 5 };
         for summary in ["", "=== short test summary info ===\nPASSED t.py::test_a\n"] {
             let text = format!(
-                "=== test session starts ===\ncollected 5 items\n\nt.py .F\n{summary}{line}\n\
+                "=== test session starts ===\ncollected {collected} items\n\nt.py .F\n{summary}{line}\n\
                  === 1 failed, 1 passed in 1.01s ===\n"
             );
             let found = read(&text).expect("a report");
             assert_eq!(found.report.broken.as_deref(), broken, "{text}");
         }
+    }
+
+    #[rstest]
+    #[case::left(
+        "!!!!!! _pytest.outcomes.Exit: enough !!!!!!",
+        Some("_pytest.outcomes.Exit: enough")
+    )]
+    #[case::left_without_a_word("!!!!!! KeyboardInterrupt !!!!!!", Some("KeyboardInterrupt"))]
+    #[case::another_program("!!! all done !!!", None)]
+    fn a_session_that_was_left_may_say_so_at_last(
+        #[case] line: &str,
+        #[case] broken: Option<&str>,
+    ) {
+        let text = format!(
+            "=== test session starts ===\ncollected 2 items\n\nt.py::test_a PASSED   [ 50%]\n\
+             t.py::test_b \n\n=== 1 passed in 0.11s ===\n{line}\n"
+        );
+        // Without a line that tells how many there are, the figures alone could be all.
+        let quiet = format!(".\n1 passed in 0.11s\n{line}\n");
+        for text in [text.replace("collected 2", "collected 1"), quiet] {
+            let report = read(&text).expect("a report").report;
+            assert_eq!(report.broken.as_deref(), broken, "{text}");
+            let next = "=== test session starts ===\ncollected 1 item\n\nu.py .\n\n=== 1 passed in 0.01s ===\n";
+            let both = crate::report::recognise(format!("{text}{next}").as_bytes(), None);
+            assert_eq!(both.expect("a report").succeeded(), broken.is_none(), "{text}");
+        }
+        assert!(!read(&text).expect("a report").report.succeeded());
     }
 
     #[test]

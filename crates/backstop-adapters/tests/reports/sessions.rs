@@ -131,6 +131,47 @@ fn an_outer_session_that_is_cut_off_is_broken() {
     }
 }
 
+/// What a test prints may look like the last line.
+#[test]
+fn figures_that_a_session_can_not_have_do_not_end_it() {
+    let head = "=== test session starts ===\ncollected 2 items\n\n";
+    let shown = "t.py .F   [100%]\n\n=== FAILURES ===\n___ test_b ___\n\
+                 ---- Captured stdout call ----\n=== 3 passed in 0.1s ===\n";
+    let more = "___ test_c ___\nE   assert 0\n";
+    for cut in [
+        format!("{head}t.py .\n=== 3 passed in 0.1s ===\n"),
+        format!("{head}t.py .\n=== 1 passed in 0.1s ===\n."),
+        format!("{head}{shown}"),
+        format!("{head}{shown}{more}"),
+        // The figures are possible, but what is shown goes on.
+        format!("{head}{}{more}", shown.replace("3 passed", "2 passed")),
+    ] {
+        assert_eq!(told(&cut), (0, 0, Some("cut off before the summary".to_owned())), "{cut}");
+    }
+    for whole in [
+        format!(
+            "{head}t.py .\n=== 3 passed in 0.1s ===\nF\n\n=== 1 failed, 1 passed in 0.2s ===\n"
+        ),
+        format!("{head}{shown}=== 1 failed, 1 passed in 0.2s ===\n"),
+    ] {
+        assert_eq!(told(&whole), (1, 1, None), "{whole}");
+    }
+}
+
+#[test]
+fn a_plugin_may_leave_tests_out_of_the_figures() {
+    for (progress, figures) in [
+        ("t.py ..   [100%]", "1 passed"),
+        ("t.py .E   [100%]", "2 passed, 1 error"),
+        ("t.py ..", "1 passed, 1 quarantined"),
+    ] {
+        let text = format!(
+            "=== test session starts ===\ncollected 2 items\n\n{progress}\n\n=== {figures} in 0.1s ===\n"
+        );
+        assert_eq!(read(&text).broken, None, "{text}");
+    }
+}
+
 #[test]
 fn a_session_that_failed_before_is_not_forgotten() {
     let failed = |figures: &str| {

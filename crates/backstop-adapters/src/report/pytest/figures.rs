@@ -11,6 +11,8 @@ pub(super) struct Figures {
     pub ran_nothing: bool,
     /// Between signs, as one ends that also says how it begins. The others are quiet.
     pub is_ruled: bool,
+    /// Plugins have given some tests results of their own.
+    pub has_others: bool,
 }
 
 impl Figures {
@@ -46,7 +48,10 @@ impl Figures {
                     continue;
                 }
                 // Plugins add figures of their own.
-                _ if is_ruled => continue,
+                _ if is_ruled => {
+                    read.has_others = true;
+                    continue;
+                }
                 _ => return None,
             };
             *counted = counted.saturating_add(count);

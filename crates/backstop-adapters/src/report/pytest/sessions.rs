@@ -27,6 +27,8 @@ pub(super) struct Session {
     collected: Option<u64>,
     /// Not all of them were run.
     is_stopped: bool,
+    /// The last of them has come to a result.
+    is_through: bool,
     /// All tests have run, and what they said is shown, each below its title.
     is_showing: bool,
     titles: HashSet<String>,
@@ -34,6 +36,19 @@ pub(super) struct Session {
     summarised: HashSet<String>,
     /// Something was shown that a test had printed. That may be a session.
     is_quoting: bool,
+}
+
+impl Session {
+    /// Whether figures that differ from what was collected may be those of this session. One test can
+    /// fail several times, in its parts and when what it used is cleared away. What plugins make of
+    /// results may be missing, which shows when all tests are through; but then, what a test printed is
+    /// shown, too.
+    fn may_have(&self, figures: &Figures) -> bool {
+        let Some(collected) = self.collected else { return true };
+        let surplus = figures.all().checked_sub(collected);
+        let is_surplus_failed = surplus.is_some_and(|surplus| surplus <= figures.counts.failed);
+        is_surplus_failed || figures.has_others || (self.is_through && !self.is_quoting)
+    }
 }
 
 /// The sessions so far.
@@ -67,6 +82,18 @@ impl Sessions {
         self.open.last().is_some_and(|session| session.is_quoting)
     }
 
+    /// Whether the last words were those of a session that ended, and none goes on.
+    pub fn is_behind_end(&self) -> bool {
+        self.is_behind && self.is_outside()
+    }
+
+    /// The session that ended last had been stopped.
+    pub fn stop_ended(&mut self, why: &str) {
+        if let Some((session, _)) = &mut self.ended {
+            session.interrupted.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
     /// `test session starts`.
     pub fn begin(&mut self, line: &Line<'_>) {
         // When results are shown no test runs any more: this one can only be quoted.
@@ -94,11 +121,15 @@ impl Sessions {
     pub fn line(&mut self, text: &str) {
         if is_progress(text) {
             self.is_behind = false;
-        } else if self.is_behind && self.open.is_empty() && is_captured(text) {
+        } else if self.is_behind
+            && self.open.is_empty()
+            && (is_captured(text) || title(text).is_some())
+        {
             // Such a line stands below a heading, and there was none since.
             self.reopen(|session| session.summarised.is_empty());
         }
         let session = self.current();
+        session.is_through |= text.ends_with("[100%]");
         if is_stop(text) {
             session.is_stopped = true;
         } else if let Some(collected) = collected(text) {
@@ -157,6 +188,7 @@ impl Sessions {
             None => {
                 let around = self.current();
                 Session {
+                    place: line.begin..line.end,
                     summary: std::mem::take(&mut around.summary),
                     interrupted: around.interrupted.take(),
                     ..Session::default()
@@ -170,7 +202,7 @@ impl Sessions {
     }
 
     /// Whose figures these are: the innermost session's, unless it can't have had them and one around
-    /// it did. A session that is killed, or breaks, has none.
+    /// it did, or nobody did. A session that is killed, or breaks, has none.
     fn owner(&self, figures: &Figures) -> Option<usize> {
         let (last, around) = self.open.split_last()?;
         if !figures.is_ruled {
@@ -188,7 +220,14 @@ impl Sessions {
         };
         let other = (!is_own)
             .then(|| around.iter().rposition(fits).or_else(|| around.iter().rposition(may_fit)));
-        Some(other.flatten().unwrap_or(around.len()))
+        let innermost = || (is_own || last.may_have(figures)).then_some(around.len());
+        other.flatten().or_else(innermost)
+    }
+
+    /// Whether a session goes on around the one that ended last, and came to no end.
+    pub fn is_cut_around(&self) -> bool {
+        let ended = self.ended.as_ref().map_or(0, |(session, _)| session.place.start);
+        self.unfinished().any(|session| session.place.start < ended)
     }
 
     /// Those that came to no end. What is only shown, without anything that a test printed, need not

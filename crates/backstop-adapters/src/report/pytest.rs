@@ -278,9 +278,7 @@ fn verbose_case(line: &str) -> Option<Case> {
         return None;
     }
     if let Some((name, part)) = line.split_once(" SUBFAILED") {
-        let part = part.rsplit_once('[').filter(|(_, rest)| rest.ends_with("%]"));
-        let part = part.map_or("", |(part, _)| part);
-        return Some(Case::new(&part_name(name, part), Status::Failed));
+        return Some(Case::new(&part_name(name, without_progress(part)), Status::Failed));
     }
     let words = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
     words.into_iter().find_map(|word| {
@@ -295,6 +293,15 @@ fn verbose_case(line: &str) -> Option<Case> {
                 .map(|status| Case::new(name, status).saying(reason.map(|(reason, _)| reason)))
         })?
     })
+}
+
+/// The line without ` [ 10%]` at its end, which is left away with `-s`.
+fn without_progress(line: &str) -> &str {
+    let progress = line.rsplit_once(" [").filter(|(_, progress)| {
+        let percent = progress.strip_suffix("%]").map(str::trim_start);
+        percent.is_some_and(|percent| percent.parse::<u8>().is_ok())
+    });
+    progress.map_or(line, |(line, _)| line)
 }
 
 /// Whether a line is `path.py::name` and nothing else.
@@ -531,6 +538,25 @@ FAILED tests/test_a.py::test_two[a - b] - AssertionError: assert 1 == 2
             ]
         );
         assert_eq!(report.broken, None);
+    }
+
+    #[rstest]
+    #[case("(i=1)", "(i=1)")]
+    #[case("(i=1)   [ 50%]", "(i=1)")]
+    #[case("[with words] (i=1)", "[with words] (i=1)")]
+    #[case("[50%]", "[50%]")]
+    #[case("[50%] [100%]", "[50%]")]
+    fn a_part_is_called_the_same_with_and_without_progress(#[case] told: &str, #[case] part: &str) {
+        let text = format!(
+            "== test session starts ==\nt.py::U::test_sub SUBFAILED{told}\nt.py::U::test_sub PASSED\n\n\
+             == short test summary info ==\nSUBFAILED{part} t.py::U::test_sub - 1 == 1\n\
+             == 1 failed, 1 passed in 0.04s ==\n"
+        );
+        let report = crate::report::recognise(text.as_bytes(), None).expect("a report");
+        let told: Vec<_> = report.cases.iter().map(|case| (&*case.name, case.status)).collect();
+        let name = format!("t.py::U::test_sub {part}");
+        assert_eq!(told, [(&*name, Status::Failed), ("t.py::U::test_sub", Status::Passed)]);
+        assert_eq!((&report.broken, report.counts_at_last().failed), (&None, 1));
     }
 
     #[test]

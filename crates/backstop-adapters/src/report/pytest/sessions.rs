@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::figures::Figures;
-use super::is_stop;
+use super::lines::is_stop;
 use crate::report::Case;
 use crate::report::text::{Line, leading_number};
 

@@ -12,6 +12,13 @@ pub(super) fn ticked(text: &str) -> Option<(Status, &str)> {
     })
 }
 
+/// Takes the pointer from the title of a block in which a case failed.
+pub(super) fn pointed(text: &str) -> Option<&str> {
+    ["❯", "Γ¥»", "ÔØ»", "â\u{9d}¯"]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_prefix(' '))
+}
+
 /// Takes the duration from the end of a case's line: `adds numbers (5 ms)`, `adds numbers 5ms`.
 pub(super) fn timed(text: &str) -> (&str, Option<f64>) {
     let parenthesised = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
@@ -99,7 +106,10 @@ const MARKS: [(Status, &[&str]); 3] = [
     ),
     (
         Status::Skipped,
-        &["○", "Γùï", "Ôùï", "â—‹", "↓", "Γåô", "Ôåô", "â†“", "✎", "Γ£Ä", "Ô£Ä", "âœŽ"],
+        &[
+            "○", "Γùï", "Ôùï", "â—‹", "↓", "Γåô", "Ôåô", "â†“", "✎", "Γ£Ä", "Ô£Ä", "âœŽ", "□",
+            "Γûí", "Ôûí", "â–¡",
+        ],
     ),
 ];
 
@@ -112,6 +122,8 @@ mod tests {
         assert_eq!(ticked("✓ adds"), Some((Status::Passed, "adds")));
         assert_eq!(ticked("Γ£ô adds"), Some((Status::Passed, "adds")));
         assert_eq!(ticked("├ù divides"), Some((Status::Failed, "divides")));
+        assert_eq!(ticked("□ todo"), Some((Status::Skipped, "todo")));
+        assert_eq!(pointed("Γ¥» math (2)"), Some("math (2)"));
         assert_eq!(ticked("○ skipped waits"), Some((Status::Skipped, "skipped waits")));
         assert_eq!(ticked("x adds"), None);
         assert_eq!(ticked("✓"), None);

@@ -23,19 +23,23 @@ pub(super) fn read(text: &str) -> Option<Found> {
     let mut failures = Failures::default();
     // Every example is named then, and one that fails must not be called otherwise than before.
     let mut is_documented = false;
+    let mut is_interrupted = false;
     let mut timed_at = 0;
     let mut runs = Runs::default();
     let mut at = 0;
     for line in lines(text) {
         told.line(line.text);
         failures.line(line.text);
-        if line.text.starts_with("Finished in ") {
+        if SHUTTING_DOWN.iter().any(|words| line.text.starts_with(words)) {
+            is_interrupted = true;
+        } else if line.text.starts_with("Finished in ") {
             has_time = true;
             timed_at = line.begin;
         } else if let Some(figures) = Figures::read(line.text).filter(|_| has_time) {
             has_time = false;
             at = line.end;
-            let broken = figures.broken();
+            let stopped = std::mem::take(&mut is_interrupted).then(|| INTERRUPTED.to_owned());
+            let broken = stopped.or_else(|| figures.broken());
             runs.push(timed_at..at, figures.counts.failed, broken.as_deref());
             let totals = totals.get_or_insert_default();
             totals.passed = totals.passed.saturating_add(figures.counts.passed);
@@ -186,9 +190,30 @@ impl Example {
     }
 }
 
+/// What is said to who interrupts a run, now and in older versions. The figures follow.
+const SHUTTING_DOWN: [&str; 2] = ["RSpec is shutting down", "Exiting... Interrupt again"];
+
+const INTERRUPTED: &str = "the run was interrupted";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_was_interrupted_is_no_proof() {
+        let figures =
+            "Finished in 1.2 seconds (files took 0.1 seconds to load)\n2 examples, 0 failures\n";
+        for said in [
+            "RSpec is shutting down and will print the summary report... Interrupt again to force quit",
+            "Exiting... Interrupt again to exit immediately.",
+        ] {
+            let text = format!("..^C\n{said}\n\n\n{figures}");
+            let report = read(&text).expect("a report").report;
+            assert_eq!(report.broken.as_deref(), Some("the run was interrupted"));
+            assert_eq!(report.counts().passed, 2);
+        }
+        assert_eq!(read(&format!("..\n\n{figures}")).expect("a report").report.broken, None);
+    }
 
     #[test]
     fn text_has_figures_and_names_what_failed() {

@@ -47,7 +47,8 @@ pub(super) fn read(text: &str) -> Option<Found> {
 struct Record<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    #[serde(borrow)]
+    /// A benchmark has none: it is told when it is over.
+    #[serde(default, borrow)]
     event: Cow<'a, str>,
     #[serde(default, borrow)]
     name: Option<Cow<'a, str>>,
@@ -86,6 +87,11 @@ impl Reading {
             ("suite", "ok" | "failed", _) => self.open_suites = self.open_suites.saturating_sub(1),
             ("test", "started", Some(name)) => {
                 self.running.insert(plain_name(name).0.into_owned());
+            }
+            ("bench", _, Some(name)) if self.open_suites > 0 => {
+                let case = case(name, Status::Passed, record);
+                self.running.remove(&case.name);
+                self.add(case);
             }
             // A warning that it is slow; its end is still to come.
             ("test", "timeout", Some(_)) => {}
@@ -280,5 +286,20 @@ it printed {"type":"other","event":"ok"}
 "#;
         let report = read(text).expect("a report").report;
         assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
+    fn a_benchmark_that_ran_to_its_end_has_passed() {
+        let text = r#"{"type":"suite","event":"started","test_count":2}
+{"type":"test","event":"started","name":"adds"}
+{"type":"bench","name":"adds","median":100.5,"deviation":3.1}
+{"type":"test","event":"started","name":"breaks"}
+{"type":"test","event":"failed","name":"breaks"}
+{"type":"suite","event":"failed","passed":0,"failed":1,"measured":1}
+"#;
+        let report = read(text).expect("a report").report;
+        assert_eq!(report.names(Status::Passed).collect::<Vec<_>>(), ["adds"]);
+        assert_eq!(report.names(Status::Failed).collect::<Vec<_>>(), ["breaks"]);
+        assert_eq!(report.broken, None);
     }
 }

@@ -21,6 +21,7 @@ mod mocha;
 mod nextest;
 mod node;
 mod origin;
+mod paths;
 mod pattern;
 mod pytest;
 mod recognise;

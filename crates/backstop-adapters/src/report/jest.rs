@@ -6,6 +6,7 @@ use std::ops::Range;
 use backstop_core::event::TestCounts;
 
 use super::bounded::{MOST_NAME, Room, shortened};
+use super::paths::Paths;
 use super::recognise::Found;
 use super::runs::{Runs, Told};
 use super::text::{Line, leading_number, read_lines};
@@ -22,6 +23,9 @@ struct Console {
     place: Range<usize>,
 }
 
+/// A file, as it was called where the heading stands, and the titles.
+type Heading = (String, String);
+
 #[derive(Default)]
 struct Reading {
     /// What is told of the run that goes on.
@@ -30,9 +34,13 @@ struct Reading {
     /// The file, and the blocks around the case with their indents.
     file: String,
     blocks: Vec<(usize, String)>,
-    /// Headings of failures, with the first line below each.
-    errors: BTreeMap<String, String>,
-    speaker: Option<String>,
+    /// The files of this run.
+    files: Paths,
+    /// The cases of this file are told without a word for those that were skipped.
+    is_unworded: bool,
+    /// Headings of failures, each below its file, with the first line below each.
+    errors: BTreeMap<Heading, String>,
+    speaker: Option<Heading>,
     /// How far the call of the console is indented whose words are being read.
     console: Option<Console>,
     /// Below the heading for all that a file wrote to the console.
@@ -42,6 +50,8 @@ struct Reading {
     /// Files that did not load; each is told twice.
     unloaded: BTreeSet<String>,
     suites: Option<TestCounts>,
+    /// The figures before, if nothing was told since.
+    summarised: Option<TestCounts>,
     /// Another runner has ended since a file was named.
     is_behind_other: bool,
     /// The runs that are over.
@@ -59,11 +69,18 @@ impl Reading {
         if self.is_printed(&line, after_blank) {
             return;
         }
+        if !SUMMARY.iter().any(|words| text.starts_with(words)) {
+            self.summarised = None;
+        }
         if let Some(suites) = text.strip_prefix("Test Suites: ").and_then(figures) {
             self.suites = Some(suites);
         } else if let Some(tests) = text.strip_prefix("Tests: ").and_then(figures) {
             if let Some(suites) = self.suites.take() {
                 self.at = line.end;
+                // Who stops at the first failure says it again on leaving.
+                if self.summarised.replace(tests) == Some(tests) {
+                    return;
+                }
                 let begun = self.begun.take().unwrap_or(line.begin);
                 let report = self.end_run(suites, tests);
                 self.runs.push_report(begun..line.end, &report);
@@ -78,24 +95,50 @@ impl Reading {
         } else if ending(text).is_some_and(|format| format != Format::Jest) {
             self.cases.clear();
             self.is_behind_other = true;
+        } else if let Some(command) = text.strip_prefix("::").filter(|it| is_command(it)) {
+            self.command(command, &line);
         } else if let Some(file) = file_line(text) {
-            if is_script(file) {
-                self.begun.get_or_insert(line.begin);
-            }
-            // Others go on behind their figures.
-            if std::mem::take(&mut self.is_behind_other) {
-                self.cases.clear();
-            }
-            self.file = file.to_owned();
-            self.blocks.clear();
-            self.speaker = None;
-            self.in_console = false;
+            self.file(file, text.starts_with("  "), &line);
         } else if let Some(heading) = bulleted(text.trim_start()) {
             self.heading(heading);
         } else if let Some((status, name)) = ticked(text.trim_start()) {
             self.case(indent(text), status, name);
         } else {
             self.words(text);
+        }
+    }
+
+    fn file(&mut self, file: &str, is_unworded: bool, line: &Line<'_>) {
+        if is_script(file) {
+            self.begun.get_or_insert(line.begin);
+        }
+        // Others go on behind their figures.
+        if std::mem::take(&mut self.is_behind_other) {
+            self.cases.clear();
+        }
+        if self.room.takes(file.len()) {
+            self.files.insert(file);
+        }
+        self.is_unworded = is_unworded;
+        self.enter(file);
+    }
+
+    fn enter(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
+        self.blocks.clear();
+        self.speaker = None;
+        self.in_console = false;
+    }
+
+    /// What is for GitHub, which folds it up. Failures are said in a group of their file, and before
+    /// that again each below its own.
+    fn command(&mut self, command: &str, line: &Line<'_>) {
+        if let Some(file) = command.strip_prefix("group::Errors thrown in ") {
+            self.enter(file);
+        } else if let Some(file) = command.strip_prefix("group::").and_then(file_line) {
+            self.file(file, true, line);
+        } else if command == "endgroup::" {
+            self.enter("");
         }
     }
 
@@ -132,10 +175,12 @@ impl Reading {
         if heading == "Test suite failed to run" {
             self.unloaded.insert(self.file.clone());
         } else if heading != "Console" && !heading.starts_with("Cannot log after") {
-            let name = self.name(parts(heading));
-            if self.errors.contains_key(&name) || self.room.takes(name.len()) {
-                self.errors.entry(name.clone()).or_default();
-                self.speaker = Some(name);
+            let titles = shortened(&parts(heading).join(" > "), MOST_NAME).into_owned();
+            let heading = (self.file.clone(), titles);
+            let size = heading.0.len() + heading.1.len();
+            if self.errors.contains_key(&heading) || self.room.takes(size) {
+                self.errors.entry(heading.clone()).or_default();
+                self.speaker = Some(heading);
             }
         }
     }
@@ -143,14 +188,15 @@ impl Reading {
     fn case(&mut self, indent: usize, status: Status, name: &str) {
         let (name, seconds) = timed(name);
         let name = match status {
-            Status::Skipped => {
+            Status::Skipped if !self.is_unworded => {
                 name.strip_prefix("skipped ").or_else(|| name.strip_prefix("todo ")).unwrap_or(name)
             }
             _ => name,
         };
         self.blocks.retain(|(depth, _)| *depth < indent);
         let titles = self.blocks.iter().map(|(_, title)| title.as_str()).chain([name]);
-        let case = Case::new(&self.name(titles.collect()), status).taking(seconds);
+        let name = name_in(&self.file, titles);
+        let case = Case::new(&name, status).taking(seconds);
         if self.room.takes(case.size()) {
             self.cases.push(case);
         }
@@ -177,21 +223,24 @@ impl Reading {
         }
     }
 
-    fn name(&self, titles: Vec<&str>) -> String {
-        let file = Some(self.file.as_str()).filter(|file| !file.is_empty());
-        let name = file.into_iter().chain(titles).collect::<Vec<_>>().join(" > ");
-        shortened(&name, MOST_NAME).into_owned()
-    }
-
     /// What was told since the run before.
     fn end_run(&mut self, suites: TestCounts, tests: TestCounts) -> TestReport {
         let mut report = TestReport::new(Format::Jest);
-        let mut errors = std::mem::take(&mut self.errors);
+        let files = std::mem::take(&mut self.files);
+        let mut errors: BTreeMap<String, String> = BTreeMap::new();
+        for ((file, titles), said) in std::mem::take(&mut self.errors) {
+            let name = name_in(&files.ending_with(&file), [titles.as_str()]);
+            let error = errors.entry(name).or_default();
+            if error.is_empty() {
+                *error = said;
+            }
+        }
         for case in std::mem::take(&mut self.cases) {
             // A title may hold a pointer, which a heading does not tell from those between titles.
-            let said = errors.remove(&parts(&case.name).join(" > "));
-            let case =
-                if case.status == Status::Failed { case.saying(said.as_deref()) } else { case };
+            let heading = || parts(&case.name).join(" > ");
+            let has_failed = case.status == Status::Failed;
+            let said = if has_failed { errors.remove(&heading()) } else { None };
+            let case = case.saying(said.as_deref());
             report.push(case);
         }
         // Without `--verbose` only those that failed have a heading, once where they ran and once in
@@ -204,7 +253,9 @@ impl Reading {
         report.settle(tests);
         // A suite that does not load has no failed test.
         let surplus = suites.failed.saturating_sub(tests.failed);
-        let count = surplus.max(std::mem::take(&mut self.unloaded).len() as u64);
+        let unloaded_files: BTreeSet<String> =
+            std::mem::take(&mut self.unloaded).iter().map(|file| files.ending_with(file)).collect();
+        let count = surplus.max(unloaded_files.len() as u64);
         if count > 0 {
             report.mark_broken(unloaded(count));
         }
@@ -218,6 +269,18 @@ impl Reading {
         self.end_console();
         Some(Found { report: self.told.together()?, at: self.at, runs: self.runs })
     }
+}
+
+/// The titles behind the file, if that is known.
+fn name_in<'a>(file: &'a str, titles: impl IntoIterator<Item = &'a str>) -> String {
+    let file = Some(file).filter(|file| !file.is_empty());
+    let name = file.into_iter().chain(titles).collect::<Vec<_>>().join(" > ");
+    shortened(&name, MOST_NAME).into_owned()
+}
+
+/// Whether the rest of a line that began with `::` is a command for GitHub.
+fn is_command(rest: &str) -> bool {
+    ["group::", "endgroup::", "error ", "warning "].iter().any(|name| rest.starts_with(name))
 }
 
 fn unloaded(suites: u64) -> String {
@@ -269,6 +332,10 @@ fn is_method(text: &str) -> bool {
 fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
+
+/// What the lines of a summary begin with.
+const SUMMARY: [&str; 5] =
+    ["Test Suites: ", "Tests: ", "Snapshots: ", "Time: ", "Ran all test suites"];
 
 const NO_TESTS: &str = "No tests found, exiting with code ";
 
@@ -404,5 +471,111 @@ Tests:       2 failed, 1 passed, 3 total
         let text = format!("No tests found, exiting with code {code}\nIn /app\n");
         let report = read(&text).expect("a report").report;
         assert_eq!((report.broken.as_deref(), report.cases.len()), (Some(why), 0));
+    }
+
+    #[test]
+    fn figures_that_are_told_twice_count_once() {
+        let run = |file: &str, failed: u64| {
+            let word = if failed > 0 { "FAIL" } else { "PASS" };
+            format!("{word} {file}\n  ✓ one\n  ✕ two\n  ✓ two\n\n  ● two\n\n    boom\n\n")
+        };
+        let figures = "Test Suites: 1 failed, 1 of 2 total\nTests:       1 failed, 2 passed, 3 total\n\
+                       Snapshots:   0 total\nTime:        0.5 s\nRan all test suites.\n";
+        let left = figures.replace("1 failed, 1 of 2", "2 failed, 2");
+        let text = format!("{}{figures}{left}", run("a.test.js", 1));
+        let report = read(&text).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 2, failed: 1, skipped: 0 });
+        assert_eq!((report.cases.len(), report.last_error()), (3, Some("boom")));
+        assert_eq!(report.broken, None);
+        // Another run has cases of its own, or other figures.
+        for (more, failed) in [
+            (format!("{}{figures}", run("b.test.js", 1)), 2),
+            (figures.replace("1 failed, 2 passed", "3 failed"), 4),
+        ] {
+            let text = format!("{}{figures}{more}", run("a.test.js", 1));
+            let report = read(&text).expect("a report").report;
+            assert_eq!(report.counts().failed, failed, "{text}");
+        }
+    }
+
+    const SAID_AGAIN: &str = "\
+::error file=/app/unit/a.test.js,line=2,title=sum › adds::boom%0A    at a.test.js:2:3
+FAIL unit/a.test.js
+  ● sum › adds
+
+    boom
+
+FAIL unit/b.test.js
+  ● Test suite failed to run
+
+    no module
+
+::group::Errors thrown in a.test.js
+  ● sum › adds
+
+    boom
+
+::endgroup::
+::group::Errors thrown in b.test.js
+  ● Test suite failed to run
+
+    no module
+
+::endgroup::
+::group::Errors thrown in c.test.js
+  ● Test suite failed to run
+
+    no test
+
+::endgroup::
+FAIL unit/c.test.js
+  ● Test suite failed to run
+
+    no test
+
+Test Suites: 3 failed, 3 total
+Tests:       1 failed, 1 passed, 2 total
+";
+
+    #[test]
+    fn what_is_said_again_for_github_is_that_of_its_file() {
+        let report = read(SAID_AGAIN).expect("a report").report;
+        let told: Vec<_> =
+            report.cases.iter().map(|case| (&*case.name, case.message.as_deref())).collect();
+        assert_eq!(told, [("unit/a.test.js > sum > adds", Some("boom"))]);
+        assert_eq!(report.broken.as_deref(), Some("2 test suites failed to run"));
+    }
+
+    #[test]
+    fn cases_may_be_folded_up_for_github() {
+        let text = "
+  FAIL a.test.js (511 ms)
+    ✓ adds (2 ms)
+    deep
+      ✕ carries (2 ms)
+      ○ skipped one (1 ms)
+      ✎ todo one (1 ms)
+::group::PASS b.test.js (65 ms)
+  ✓ adds (1 ms)
+::endgroup::
+
+::group::Errors thrown in a.test.js
+  ● deep › carries
+
+    boom
+
+::endgroup::
+Test Suites: 1 failed, 1 passed, 2 total
+Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total
+";
+        let report = read(text).expect("a report").report;
+        let names = |status| report.names(status).collect::<Vec<_>>();
+        assert_eq!(names(Status::Passed), ["a.test.js > adds", "b.test.js > adds"]);
+        assert_eq!(names(Status::Failed), ["a.test.js > deep > carries"]);
+        assert_eq!(
+            names(Status::Skipped),
+            ["a.test.js > deep > skipped one", "a.test.js > deep > todo one"]
+        );
+        assert_eq!((report.last_error(), report.broken.as_deref()), (Some("boom"), None));
     }
 }

@@ -200,7 +200,8 @@ fn without_remarks(text: &str) -> String {
 /// `PASS [   0.005s] (1/5) crate::binary module::test`, or an attempt at it.
 fn case_line(line: &str) -> Option<Case> {
     let (words, rest) = line.trim_start().split_once('[')?;
-    let (time, rest) = rest.split_once(']')?;
+    // Others put a colon behind the time.
+    let (time, rest) = rest.split_once("] ")?;
     let seconds = seconds(time)?;
     let mut words = words.split_whitespace();
     let mut word = words.next()?;
@@ -278,6 +279,7 @@ error: test run failed
         assert_eq!(twice.broken, None);
         assert!(read(&format!("{whole}{begun}")).expect("a report").report.broken.is_some());
         assert!(read("        PASS [   0.005s] (1/3) a b\n").is_none());
+        assert!(read(&"FAIL [0.001s]: test_x (t.T)\n".repeat(2)).is_none());
     }
 
     #[test]

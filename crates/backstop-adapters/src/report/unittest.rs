@@ -92,7 +92,7 @@ impl Reading {
             self.begun = self.begun.filter(|_| self.ran.is_some());
         }
         let described = self.described.take();
-        if let Some(name) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
+        if let Some(name) = failed(text) {
             self.speaker = Some(name.to_owned());
             self.told += 1;
             self.told_of_tests += u64::from(is_bare_name(test_of(name)));
@@ -183,6 +183,14 @@ impl Reading {
         }
         Some(Found { report: self.report, at: self.at, runs: self.runs })
     }
+}
+
+/// The test in `FAIL: test_x (t.T)`, or with the time that writers of XML add, `FAIL [0.001s]: test_x (t.T)`.
+fn failed(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("FAIL").or_else(|| line.strip_prefix("ERROR"))?;
+    let timed = rest.strip_prefix(" [").and_then(|rest| rest.split_once("s]"));
+    let rest = timed.filter(|(time, _)| seconds(time).is_some()).map_or(rest, |(_, rest)| rest);
+    rest.strip_prefix(": ")
 }
 
 /// The number in `Ran 8 tests in 0.007s`.
@@ -424,5 +432,25 @@ FAILED (failures=1, skipped=3)
     fn prose_is_no_report() {
         assert!(read("Ran 8 tests in 0.007s\nand they were fine\n").is_none());
         assert!(read("OK\n").is_none());
+    }
+
+    #[test]
+    fn a_failure_may_tell_its_time() {
+        let text = "Running tests...\n------\n.FE\n======\nFAIL [0.001s]: test_x (t.T.test_x)\n------\n\
+                    Traceback (most recent call last):\nAssertionError: 1 != 2\n\n======\n\
+                    ERROR [0.000s]: test_y (t.T.test_y)\n------\nTraceback\nKeyError: 'y'\n\n------\n\
+                    Ran 3 tests in 0.003s\n\nFAILED (failures=1, errors=1)\n\nGenerating XML reports...\n";
+        let report = crate::report::recognise(text.as_bytes(), None).expect("a report");
+        let told: Vec<_> =
+            report.cases.iter().map(|case| (&*case.name, case.message.as_deref())).collect();
+        assert_eq!(
+            told,
+            [
+                ("test_x (t.T.test_x)", Some("AssertionError: 1 != 2")),
+                ("test_y (t.T.test_y)", Some("KeyError: 'y'")),
+            ]
+        );
+        assert_eq!(report.counts(), TestCounts { passed: 1, failed: 2, skipped: 0 });
+        assert_eq!((report.format, report.broken), (Format::Unittest, None));
     }
 }

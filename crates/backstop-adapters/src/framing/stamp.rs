@@ -3,8 +3,8 @@
 /// What follows a time that stands before a line; nothing if none does.
 ///
 /// The time has a zone and one blank behind it, is in brackets or not, and may have the names of a
-/// job and a step before it, each with a tab: as GitHub, GitLab, Jenkins and Docker write it. What
-/// programs log themselves looks much like it, so it only means something before what is known.
+/// job and a step before it, each with a tab: as GitHub, GitLab, Jenkins and Docker write it. Jenkins may
+/// tell the hour alone, with two blanks behind it. What programs log themselves looks much like it, so it only means something before what is known.
 pub(crate) fn after_stamp(line: &[u8]) -> Option<&[u8]> {
     match line.first()? {
         b'0'..=b'9' | b'[' | b'\xef' => at_beginning(line),
@@ -19,6 +19,9 @@ pub(crate) fn after_stamp(line: &[u8]) -> Option<&[u8]> {
 
 fn at_beginning(line: &[u8]) -> Option<&[u8]> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if let Some(rest) = after_shape(line, b"00:00:00") {
+        return if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"  ") };
+    }
     let rest = match line.strip_prefix(b"[") {
         Some(inner) => after_time(inner)?.strip_prefix(b"]")?,
         None => after_time(line)?,
@@ -88,6 +91,10 @@ mod tests {
     #[case("[2026-01-15T10:00:00.123Z] x", Some("x"))]
     #[case("build\tRun tests\t2026-01-15T10:00:00.1Z x", Some("x"))]
     #[case("2026-01-15T10:00:00.123456Z 01O x", Some("x"))]
+    #[case("10:00:00  x", Some("x"))]
+    #[case("10:00:00    two", Some("  two"))]
+    #[case("10:00:00", Some(""))]
+    #[case("10:00:00 x", None)]
     #[case("2026-01-15T10:00:00 x", None)]
     #[case("2026-01-15T10:00:00Zx", None)]
     #[case("2026-01-15", None)]

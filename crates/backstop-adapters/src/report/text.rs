@@ -194,12 +194,12 @@ fn after_sequence(text: &str) -> &str {
             .skip(1)
             .position(|byte| (0x40..=0x7e).contains(&byte))
             .map(|at| at + 2),
-        // Titles and links end with a bell or a string terminator.
-        Some(b']') => text
+        // Titles, links and what services tell themselves end with a bell or a string terminator.
+        Some(b']' | b'_' | b'P' | b'^') => text
             .bytes()
             .take(MOST_SEQUENCE)
             .position(|byte| byte == 0x07 || byte == ESCAPE)
-            .map(|at| at + 1),
+            .map(|at| if text[at..].starts_with("\u{1b}\\") { at + 2 } else { at + 1 }),
         Some(b'(' | b')') => Some(2),
         Some(0x20..=0x7e) => Some(1),
         _ => Some(0),
@@ -244,6 +244,8 @@ mod tests {
     #[rstest]
     #[case("\x1b[31mred\x1b[0m!", "red!")]
     #[case("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link")]
+    #[case("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link")]
+    #[case("\x1b_bk;t=1714557600000\x07ok 1", "ok 1")]
     #[case("cut \x1b[", "cut [")]
     #[case("\x1bé", "é")]
     fn terminal_sequences_are_dropped(#[case] text: &str, #[case] expected: &str) {

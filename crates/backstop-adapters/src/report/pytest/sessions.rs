@@ -40,14 +40,16 @@ pub(super) struct Session {
 
 impl Session {
     /// Whether figures that differ from what was collected may be those of this session. One test can
-    /// fail several times, in its parts and when what it used is cleared away. What plugins make of
-    /// results may be missing, which shows when all tests are through; but then, what a test printed is
-    /// shown, too.
+    /// fail and be skipped several times, in its parts and when what it used is cleared away. What plugins
+    /// make of results may be missing, which shows when all tests are through; but then, what a test
+    /// printed is shown, too.
     fn may_have(&self, figures: &Figures) -> bool {
         let Some(collected) = self.collected else { return true };
         let surplus = figures.all().checked_sub(collected);
-        let is_surplus_failed = surplus.is_some_and(|surplus| surplus <= figures.counts.failed);
-        is_surplus_failed || figures.has_others || (self.is_through && !self.is_quoting)
+        let repeated = figures.counts.failed.saturating_add(figures.counts.skipped);
+        surplus.is_some_and(|surplus| surplus <= repeated)
+            || figures.has_others
+            || (self.is_through && !self.is_quoting)
     }
 }
 

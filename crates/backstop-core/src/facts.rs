@@ -85,9 +85,6 @@ pub struct Facts {
     #[serde(default)]
     threads: threads::Threads,
     pub(crate) signal: Option<SignalKind>,
-    /// The stop came from the system, not from a person.
-    #[serde(default)]
-    pub(crate) terminated: bool,
     /// Who asked for the stop, and why if they said so.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) stopped_by: String,
@@ -452,7 +449,6 @@ impl Facts {
         if stops || !stopping {
             self.signal = Some(kind);
             if !stopping {
-                self.terminated = matches!(&*signal.by, "SIGTERM" | "SIGHUP");
                 errors::shortened(&signal.by).clone_into(&mut self.stopped_by);
             }
         }
@@ -494,7 +490,6 @@ impl Facts {
                         self.spent.stop_was_seen();
                     }
                     self.signal = None;
-                    self.terminated = false;
                     self.stopped_by.clear();
                     self.answer = None;
                 }

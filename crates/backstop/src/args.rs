@@ -360,13 +360,15 @@ Examples:
   backstop reasons stalled                            what a stop means, and what to do
   backstop --server https://backstop.example.org ls   the runs of a server
 
-With --server or BACKSTOP_SERVER these work against a `backstop serve` elsewhere: check, begin,
-emit, end, ls, show, stop, answer, release, halt, audit ls and audit show. All others refuse the
-flag and take no notice of the variable. --store stands above the variable.";
+With --server or BACKSTOP_SERVER these work against a `backstop serve`
+elsewhere: check, begin, emit, end, ls, show, stop, answer, release, halt, audit
+ls and audit show. All others refuse the flag and take no notice of the
+variable. --store stands above the variable.";
 
 const CHECK_EXAMPLES: &str = "\
-Exits 0 for continue, warn and complete, else with the reason's code. With --server the server
-decides; where no --policy is named, by the policy that is in force there.
+Exits 0 for continue, warn and complete, else with the reason's code. With
+--server the server decides; where no --policy is named, by the policy that is
+in force there.
 
 Examples:
   backstop check --facts facts.json

@@ -109,7 +109,7 @@ impl Kind for UserSignal {
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {
         match measure.truth.is_met() {
             true if has_aborted(scene) => "A person answered with abort".to_owned(),
-            true if scene.facts.terminated => "The system asked the run to end".to_owned(),
+            true if scene.facts.is_terminated() => "The system asked the run to end".to_owned(),
             true => scene.facts.stop_in_words(),
             false => "No stop was asked for".to_owned(),
         }
@@ -118,7 +118,7 @@ impl Kind for UserSignal {
     fn reason(&self, scene: &Scene<'_>) -> ReasonCode {
         if has_aborted(scene) {
             ReasonCode::UserAborted
-        } else if scene.facts.terminated {
+        } else if scene.facts.is_terminated() {
             ReasonCode::Terminated
         } else {
             ReasonCode::UserStopped

@@ -37,7 +37,7 @@ impl Facts {
 
     /// Whether the system asked the run to end, as when a machine shuts down.
     pub fn is_terminated(&self) -> bool {
-        self.terminated
+        matches!(self.stopped_by.as_str(), "SIGTERM" | "SIGHUP")
     }
 
     /// Who wants the run to end, in one sentence.

@@ -151,9 +151,9 @@ Examples:
   backstop audit show 17 --json";
 
 const VERIFY_EXAMPLES: &str = "\
-Exits 0 if nothing was found, else 65. Without a checkpoint that was kept elsewhere nobody can tell
-whether the end was cut off, or the whole chain written anew. The policies that rows name must be in
-the store as they were.
+Exits 0 if nothing was found, else 65. Without a checkpoint that was kept
+elsewhere nobody can tell whether the end was cut off, or the whole chain
+written anew. The policies that rows name must be in the store as they were.
 
 Examples:
   backstop audit verify

@@ -54,8 +54,9 @@ pub struct DiffArguments {
 }
 
 pub const ACTIVATE_EXAMPLES: &str = "\
-What is in force counts for decisions that the server and `backstop github rerun` make; the narrowest scope
-wins. Runs have the policy that they were started with.
+What is in force counts for decisions that the server and `backstop github
+rerun` make; the narrowest scope wins. Runs have the policy that they were
+started with.
 
 Examples:
   backstop policy activate lawbook.json

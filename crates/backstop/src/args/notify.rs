@@ -27,7 +27,8 @@ Examples:
   backstop notify test --policy backstop.toml";
 
 const NOTIFY_TEST_EXAMPLES: &str = "\
-Exits 0 if everybody was told, 74 if somebody was not, and 78 if the policy names nobody.
+Exits 0 if everybody was told, 74 if somebody was not, and 78 if the policy
+names nobody.
 
 Examples:
   backstop notify test

@@ -133,8 +133,8 @@ pub struct ApplyArguments {
 }
 
 pub const STOP_EXAMPLES: &str = "\
-Nothing new starts, and the iteration may finish; with --now it is ended at once. The work is kept,
-and `backstop resume` goes on with it.
+Nothing new starts, and the iteration may finish; with --now it is ended at
+once. The work is kept, and `backstop resume` goes on with it.
 
 Examples:
   backstop stop latest
@@ -149,9 +149,9 @@ Examples:
   backstop pause 4K7Q --continue";
 
 pub const ANSWER_EXAMPLES: &str = "\
-The first answer counts, wherever it comes from: a terminal, this command, or another channel. A held
-run that asks can be answered too, and goes on with `backstop resume`. Refused inside a supervised
-process.
+The first answer counts, wherever it comes from: a terminal, this command, or
+another channel. A held run that asks can be answered too, and goes on with
+`backstop resume`. Refused inside a supervised process.
 
 Examples:
   backstop answer latest continue
@@ -160,8 +160,9 @@ Examples:
   backstop answer 4K7Q skip";
 
 pub const RELEASE_EXAMPLES: &str = "\
-A run that waits for a cool-down goes on at once. One whose process has ended is let go: what held it
-counts as seen, and `backstop resume` goes on with it. Refused inside a supervised process.
+A run that waits for a cool-down goes on at once. One whose process has ended is
+let go: what held it counts as seen, and `backstop resume` goes on with it.
+Refused inside a supervised process.
 
 Examples:
   backstop release latest
@@ -169,9 +170,10 @@ Examples:
   backstop release --all                              after `backstop halt --all`";
 
 pub const HALT_EXAMPLES: &str = "\
-Every supervisor that shares the store stops its run within seconds, as `backstop stop --now` does; runs
-of scripts are told so when they report next. Until `backstop release --all` nothing starts.
-Refused inside a supervised process.
+Every supervisor that shares the store stops its run within seconds, as
+`backstop stop --now` does; runs of scripts are told so when they report next.
+Until `backstop release --all` nothing starts. Refused inside a supervised
+process.
 
 Examples:
   backstop halt --all --why over-budget
@@ -179,14 +181,16 @@ Examples:
   backstop release --all";
 
 pub const ATTEND_EXAMPLES: &str = "\
-An attended run asks before each iteration: go, skip or stop. `backstop run --attended` begins that way.
+An attended run asks before each iteration: go, skip or stop. `backstop run
+--attended` begins that way.
 
 Examples:
   backstop attend latest
   backstop attend 4K7Q --off";
 
 pub const RAISE_EXAMPLES: &str = "\
-Works while the run goes on and after it has stopped. Refused inside a supervised process.
+Works while the run goes on and after it has stopped. Refused inside a
+supervised process.
 
 Examples:
   backstop raise 4K7Q iterations=80
@@ -194,8 +198,8 @@ Examples:
   backstop raise 4K7Q reject_rate=0.5";
 
 pub const APPLY_EXAMPLES: &str = "\
-A run keeps the policy that it was started with until this is called; editing the file is not enough.
-Refused inside a supervised process.
+A run keeps the policy that it was started with until this is called; editing
+the file is not enough. Refused inside a supervised process.
 
 Examples:
   backstop policy apply latest

@@ -47,10 +47,10 @@ fn agent(name: &str) -> Result<Agent, String> {
 }
 
 pub const REPLAY_EXAMPLES: &str = "\
-Reads what an agent printed or left behind as if it ran now, and tells where the policy would have
-interfered. The kind of file is recognised by its content. Of a run, the journal is read, without
-what was decided then.
-Exits 0 whatever the policy says, 65 for a file that is nothing known, 66 for one that is not there.
+Reads what an agent printed or left behind as if it ran now, and tells where the
+policy would have interfered. The kind of file is recognised by its content. Of
+a run, the journal is read, without what was decided then. Exits 0 whatever the
+policy says, 65 for a file that is nothing known, 66 for one that is not there.
 
 Examples:
   backstop replay session.jsonl

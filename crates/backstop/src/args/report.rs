@@ -76,9 +76,10 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 }
 
 pub const BEGIN_EXAMPLES: &str = "\
-Prints the new run's name and nothing else. The run has no supervisor: tell it what happens with
-`backstop emit`, and end it with `backstop end`. With --server it begins there; where no policy is
-named, with the one that is in force there for its labels.
+Prints the new run's name and nothing else. The run has no supervisor: tell it
+what happens with `backstop emit`, and end it with `backstop end`. With --server
+it begins there; where no policy is named, with the one that is in force there
+for its labels.
 
 Examples:
   backstop begin --policy manifest.yaml --total-units 8
@@ -86,10 +87,11 @@ Examples:
   run=$(backstop begin --total-units 8)               then --run \"$run\"";
 
 pub const EMIT_EXAMPLES: &str = "\
-Prints the decision and exits with its code: 0 for continue, warn and complete, else the reason's.
-Types and their fields are in docs/reference/events.md; `backstop emit TYPE --help` lists a type's.
-Lists are separated by commas or given by repeating the flag; `--metrics a=1,b=2` makes an object.
-A supervised process may only report work; what else it sends is refused and recorded.
+Prints the decision and exits with its code: 0 for continue, warn and complete,
+else the reason's. Types and their fields are in docs/reference/events.md;
+`backstop emit TYPE --help` lists a type's. Lists are separated by commas or
+given by repeating the flag; `--metrics a=1,b=2` makes an object. A supervised
+process may only report work; what else it sends is refused and recorded.
 
 Examples:
   backstop emit unit --id f3 --status rejected --attempts 2
@@ -99,8 +101,9 @@ Examples:
   tail -f events.jsonl | backstop emit --run latest --json -";
 
 pub const END_EXAMPLES: &str = "\
-The run is completed, unless its policy says otherwise or announced units are still open: then it is
-stopped, and can go on later. Exits with the code of the reason.
+The run is completed, unless its policy says otherwise or announced units are
+still open: then it is stopped, and can go on later. Exits with the code of the
+reason.
 
 Examples:
   backstop end --run 4K7Q

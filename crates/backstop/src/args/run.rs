@@ -246,7 +246,8 @@ Examples:
   backstop run --dry-run --max-iterations 5 -- ./agent.sh";
 
 pub const RESUME_EXAMPLES: &str = "\
-Counts and budgets go on where they were. A total that stopped the run must be raised.
+Counts and budgets go on where they were. A total that stopped the run must be
+raised.
 
 Examples:
   backstop resume

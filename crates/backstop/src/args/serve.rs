@@ -117,8 +117,10 @@ pub struct RerunArguments {
 }
 
 pub const SERVE_EXAMPLES: &str = "\
-Answers decisions over HTTP until it is stopped by SIGTERM or Ctrl-C: it answers what it has begun, and
-ends at once if it is told a second time. What GitHub knows it by comes from the environment: BACKSTOP_GITHUB_TOKEN, and BACKSTOP_GITHUB_SECRET for the signatures of webhooks.
+Answers decisions over HTTP until it is stopped by SIGTERM or Ctrl-C: it answers
+what it has begun, and ends at once if it is told a second time. What GitHub
+knows it by comes from the environment: BACKSTOP_GITHUB_TOKEN, and
+BACKSTOP_GITHUB_SECRET for the signatures of webhooks.
 
 Examples:
   backstop serve
@@ -131,7 +133,8 @@ Examples:
   backstop store copy ~/.local/state/backstop postgres://backstop@db.example/backstop";
 
 const COPY_EXAMPLES: &str = "\
-Nobody may write either store meanwhile. Logs of runs stay on the machines that ran them.
+Nobody may write either store meanwhile. Logs of runs stay on the machines that
+ran them.
 
 Examples:
   backstop store copy ~/.local/state/backstop postgres://backstop@db.example/backstop
@@ -142,9 +145,10 @@ Examples:
   backstop github rerun --repo octo-org/hello --pr 9";
 
 const RERUN_EXAMPLES: &str = "\
-Needs a token in BACKSTOP_GITHUB_TOKEN or GITHUB_TOKEN that may run workflows. Exits 0 if jobs run again,
-nothing failed or the run is still in progress, else with the reason's code (50 if all that failed has had
-its attempts); the decision is in the audit either way.
+Needs a token in BACKSTOP_GITHUB_TOKEN or GITHUB_TOKEN that may run workflows.
+Exits 0 if jobs run again, nothing failed or the run is still in progress, else
+with the reason's code (50 if all that failed has had its attempts); the
+decision is in the audit either way.
 
 Examples:
   backstop github rerun --repo octo-org/hello --pr 9

@@ -28,8 +28,9 @@ fn format(text: &str) -> Result<Source, String> {
 }
 
 pub const TESTS_EXAMPLES: &str = "\
-The format is recognised by the content. Several files are one test run.
-Exits 0 if everything passed, 10 if a test failed, 65 for a file that is broken or no report.
+The format is recognised by the content. Several files are one test run. Exits 0
+if everything passed, 10 if a test failed, 65 for a file that is broken or no
+report.
 
 Examples:
   backstop tests target/nextest/ci/junit.xml

@@ -83,7 +83,8 @@ Examples:
   backstop token revoke 4f1c22";
 
 const CREATE_EXAMPLES: &str = "\
-As soon as one token exists, the server wants one with every request. `admin` includes all scopes.
+As soon as one token exists, the server wants one with every request. `admin`
+includes all scopes.
 
 Examples:
   backstop token create --scope read,report --expires 30d --name ci

@@ -210,7 +210,8 @@ Examples:
   backstop prune --older 7d";
 
 pub const ATTACH_EXAMPLES: &str = "\
-Ctrl-C only lets go: the run goes on. Ends with the run's exit code when it halts.
+Ctrl-C only lets go: the run goes on. Ends with the run's exit code when it
+halts.
 
 Examples:
   backstop attach

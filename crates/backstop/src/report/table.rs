@@ -41,7 +41,8 @@ pub fn hanging(lead: &str, text: &str) -> String {
     format!("{lead}{}", wrapped(text, &indent).trim_start())
 }
 
-/// The text in lines of so many columns; a word that is longer than that is cut into pieces.
+/// The text in lines of so many columns; a word that is longer than that is cut into pieces, unless it
+/// is there to be copied.
 pub fn folded(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -62,6 +63,9 @@ pub fn folded(text: &str, columns: usize) -> Vec<String> {
 }
 
 fn pieces(word: &str, columns: usize) -> Vec<String> {
+    if word.contains("sha256:") {
+        return vec![word.to_owned()];
+    }
     let mut pieces = vec![String::new()];
     let mut taken = 0;
     for character in word.chars() {
@@ -103,5 +107,7 @@ mod tests {
     fn a_word_that_is_too_long_is_cut_into_pieces() {
         assert_eq!(folded("ab 大大大 c", 4), ["ab", "大大", "大 c"]);
         assert_eq!(folded("", 4), [""]);
+        let hash = format!("sha256:{}", "0".repeat(64));
+        assert_eq!(folded(&format!("by {hash} here"), 20), ["by", &hash, "here"]);
     }
 }

@@ -199,7 +199,17 @@ fn flags_that_do_not_fit_are_refused() {
     test.run(["serve", "--tls-cert", "x.pem", "--tls-key", "x.pem", "--insecure"])
         .refused(64, &["--insecure"]);
     test.run(["serve", "--tls-cert", "x.pem", "--tls-key", "x.pem", "--listen", "127.0.0.1:0"])
-        .refused(74, &["certificate", "x.pem"]);
+        .refused(66, &["certificate", "x.pem"]);
+    test.run([
+        "serve",
+        "--tls-cert",
+        "none.pem",
+        "--tls-key",
+        "none.pem",
+        "--listen",
+        "127.0.0.1:0",
+    ])
+    .refused(66, &["certificate", "none.pem"]);
     test.run(["serve", "--rate", "0"]).refused(64, &["--rate"]);
     test.run(["serve", "--otlp", "collector", "--listen", "127.0.0.1:0"])
         .refused(64, &["`collector` is no address"]);

@@ -258,7 +258,7 @@ fn output_is_printed_without_what_a_terminal_would_obey() {
     assert_eq!(logs(&["--tail", "3"]), all[all.find("two").unwrap()..]);
     assert_eq!(logs(&["--tail", "4"]), all);
     assert_eq!(logs(&["-f", "--tail", "1"]), "four");
-    test.run(["logs", "--iteration", "2"]).refused(64, &["iteration 2", "there are 1, 3"]);
+    test.run(["logs", "--iteration", "2"]).refused(66, &["iteration 2", "there are 1, 3"]);
     let raw = Command::new(BINARY)
         .args(["logs", "--raw"])
         .env("HOME", test.path())

@@ -63,7 +63,7 @@ pub fn folded(text: &str, columns: usize) -> Vec<String> {
 }
 
 fn pieces(word: &str, columns: usize) -> Vec<String> {
-    if word.contains("sha256:") {
+    if word.starts_with("sha256:") {
         return vec![word.to_owned()];
     }
     let mut pieces = vec![String::new()];

@@ -5,7 +5,7 @@ use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
 };
 
-use crate::headers::{EXIT_CODE, HALTED, REQUEST_ID, VERDICT};
+use crate::headers::{EXIT_CODE, HALTED, NEXT_CURSOR, REQUEST_ID, VERDICT};
 
 /// What a browser asks before it sends a request that a form could not: whether it may.
 pub(crate) fn is_preflight<B>(request: &Request<B>) -> bool {
@@ -33,7 +33,8 @@ pub(crate) fn let_read(headers: &mut HeaderMap, origin: HeaderValue) {
 
 /// What answers say beside their bodies.
 fn told() -> HeaderValue {
-    static NAMES: [HeaderName; 5] = [VERDICT, EXIT_CODE, HALTED, REQUEST_ID, header::RETRY_AFTER];
+    static NAMES: [HeaderName; 6] =
+        [VERDICT, EXIT_CODE, HALTED, NEXT_CURSOR, REQUEST_ID, header::RETRY_AFTER];
     let names = NAMES.each_ref().map(HeaderName::as_str).join(", ");
     HeaderValue::try_from(names).unwrap_or(SENT)
 }

@@ -225,7 +225,8 @@ fn of_policies() -> Vec<Route> {
         .says("What was ever put in force, the newest first.")
         .query("scope", "Only of this scope.", scope())
         .query("limit", "How many are wanted at most.", up_to(policies::MOST))
-        .answers::<Vec<policies::Active>>(200, "The changes."),
+        .query("cursor", "Only older ones: the `backstop-next-cursor` of the page before.", whole())
+        .answers::<Vec<policies::Active>>(200, "The changes. Where older ones are left, the header `backstop-next-cursor` leads to them."),
         Route::new(Method::GET, "/v1/policies/{hash}", "showPolicy", READ, |door| {
             get(door.before(policies::fetch))
         })

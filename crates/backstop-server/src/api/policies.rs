@@ -8,6 +8,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use backstop_core::document::Syntax;
 use backstop_core::policy::Policy;
 use backstop_core::time::Timestamp;
@@ -22,6 +23,7 @@ use crate::access::Caller;
 use crate::api::decide;
 use crate::body;
 use crate::data_only;
+use crate::headers::NEXT_CURSOR;
 use crate::in_force;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
@@ -330,12 +332,23 @@ pub(crate) async fn active(
 pub(crate) async fn history(
     State(service): State<Arc<Service>>,
     mut query: Query,
-) -> Result<Json<Vec<Active>>, Problem> {
+) -> Result<Response, Problem> {
     let scope = query.one("scope")?.map(|text| scope_of(&text)).transpose()?;
     let limit = query.limit(USUAL, MOST)?;
+    let cursor: Option<u64> = query.whole("cursor")?;
     query.end()?;
-    let history = service.store.policy_history(scope.as_ref(), limit).await?;
-    Ok(Json(history.into_iter().map(Active::from).collect()))
+    let all = service.store.policy_history(scope.as_ref(), MOST_CHANGES).await?;
+    // Counted from the oldest one, which stays the first however many come.
+    let cursor = cursor.map_or(all.len(), |older| usize::try_from(older).unwrap_or(usize::MAX));
+    let older = cursor.min(all.len());
+    let page = all.iter().skip(all.len() - older).take(limit as usize).cloned().map(Active::from);
+    let page: Vec<_> = page.collect();
+    let left = older - page.len();
+    let mut response = Json(page).into_response();
+    if left > 0 {
+        response.headers_mut().insert(NEXT_CURSOR, left.into());
+    }
+    Ok(response)
 }
 
 fn scope_of(text: &str) -> Result<PolicyScope, Problem> {

@@ -243,6 +243,14 @@ fn policies_are_stored_and_put_in_force() {
     );
     assert_eq!(server.get("/v1/policies/history").json().as_array().unwrap().len(), 3);
     assert_eq!(server.get("/v1/policies/history?scope=global").json().as_array().unwrap().len(), 2);
+    let whole = server.get("/v1/policies/history");
+    assert_eq!(whole.header("backstop-next-cursor"), None);
+    let first = server.get("/v1/policies/history?limit=2");
+    let cursor = first.header("backstop-next-cursor").unwrap();
+    let second = server.get(&format!("/v1/policies/history?limit=2&cursor={cursor}"));
+    assert_eq!(second.header("backstop-next-cursor"), None);
+    let pages = [first.json(), second.json()].map(|page| page.as_array().unwrap().clone());
+    assert_eq!(serde_json::Value::from(pages.concat()), whole.json());
     statuses(
         &server,
         "GET",

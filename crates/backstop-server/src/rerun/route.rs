@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
@@ -29,9 +29,10 @@ pub async fn stop_decision(
     path: Result<Path<String>, PathRejection>,
     deadline: Deadline,
     caller: Option<Extension<Caller>>,
-    uri: Uri,
-    headers: HeaderMap,
+    request: Request,
 ) -> Response {
+    // Taken apart rather than copied: this is asked often.
+    let (Parts { uri, headers, .. }, _) = request.into_parts();
     let actor = actor(caller.as_deref());
     // A path that is no text is no number either.
     let pr_number = path.map(|Path(text)| text).unwrap_or_default();

@@ -12,7 +12,6 @@ use backstop_core::facts::{Facts, GivenFacts};
 use backstop_core::policy::{Policy, Preset};
 use backstop_store::audit::{AuditFilter, AuditRow};
 use backstop_store::testing::{FailingStore, FailureKind};
-use backstop_store::{Batch, Writer};
 use rstest::rstest;
 use serde_json::json;
 
@@ -181,25 +180,12 @@ fn what_was_answered_is_the_last_that_is_on_record_of_a_request() {
     let time = Duration::from_millis(500);
     let mut server = Server::with(|options| options.limits.decision_time = time, |store| store);
     let run = server.post("/v1/runs", "{}").json()["run_id"].as_str().unwrap().to_owned();
-    // Nothing is written until this is.
-    let (go_on, waiting) = std::sync::mpsc::channel::<()>();
-    let (tell, begun) = std::sync::mpsc::channel();
-    let (id, store) = (run.parse().unwrap(), Arc::clone(&server.store));
-    let stuck = server.runtime.spawn(async move {
-        let decide = move |_| {
-            tell.send(()).ok();
-            waiting.recv().ok();
-            Batch::new(id, Writer::Unsupervised)
-        };
-        store.append_unsupervised(id, Box::new(decide)).await
-    });
-    begun.recv().unwrap();
+    let writes = server.block_writes(&run);
     let path = "/api/github/prs/7/checks/stop-decision?owner=a&repo=b&currentJobAttempts=0\
                 &totalPrAttempts=0&requestId=r-1";
     let held = server.get(path).json();
     assert_eq!((&held["decision"], &held["requestId"]), (&json!("HOLD"), &json!("r-1")), "{held}");
-    go_on.send(()).unwrap();
-    server.wait(stuck).unwrap().unwrap();
+    server.let_write(writes);
     // What goes on behind the answer is finished before the service ends.
     server.shutdown();
     let filter = AuditFilter { limit: 9, ..AuditFilter::default() };

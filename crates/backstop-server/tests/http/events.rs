@@ -17,7 +17,6 @@ use backstop_runner::launch::Launch;
 use backstop_runner::unsupervised::{self, PinnedPolicy};
 use backstop_store::access::Scope;
 use backstop_store::testing::{FailingStore, Failure, FailureKind};
-use backstop_store::{Batch, Writer};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
@@ -413,19 +412,7 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
     );
     let run = begin(&server, r#"{"limits":{"iterations":50}}"#);
     let path = format!("/v1/runs/{run}/events");
-    // Nothing is written until this is.
-    let (go_on, waiting) = std::sync::mpsc::channel::<()>();
-    let (tell, begun) = std::sync::mpsc::channel();
-    let (id, store) = (run.parse().unwrap(), Arc::clone(&server.store));
-    let stuck = server.runtime.spawn(async move {
-        let decide = move |_| {
-            tell.send(()).ok();
-            waiting.recv().ok();
-            Batch::new(id, Writer::Unsupervised)
-        };
-        store.append_unsupervised(id, Box::new(decide)).await
-    });
-    begun.recv().unwrap();
+    let writes = server.block_writes(&run);
     let send = |number: usize| {
         let key = format!("k{number}");
         let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
@@ -441,8 +428,7 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
     }
     let refused = send(most);
     assert_eq!((refused.status, refused.code().as_str()), (503, "BUSY"), "{refused:?}");
-    go_on.send(()).unwrap();
-    server.wait(stuck).unwrap().unwrap();
+    server.let_write(writes);
     // All of them are taken in, and asking again adds nothing.
     let begun = Instant::now();
     for number in 0..most {

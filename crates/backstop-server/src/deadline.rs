@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use backstop_store::StoreError;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -37,6 +38,11 @@ impl<S: Sync> FromRequestParts<S> for Deadline {
         let begun = parts.extensions.get::<Self>().copied();
         Ok(begun.unwrap_or_else(|| Self::after(Limits::default().decision_time)))
     }
+}
+
+/// What a store is that has not answered by then.
+pub(crate) fn silent_store() -> StoreError {
+    StoreError::Read("it does not answer".to_owned())
 }
 
 /// Waits so long at most. What is ready at once, as most is, needs no timer.

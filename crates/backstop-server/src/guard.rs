@@ -17,12 +17,11 @@ use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use backstop_store::StoreError;
 use http_body_util::{LengthLimitError, Limited};
 
 use crate::access::{Caller, Denied};
 use crate::body;
-use crate::deadline::{Deadline, within};
+use crate::deadline::{Deadline, silent_store, within};
 use crate::problem::{Problem, StoreFault};
 use crate::rates::Asker;
 use crate::route::{Needs, Route};
@@ -156,7 +155,7 @@ async fn allow(
 ) -> Result<Caller, Denied> {
     let found = match within(longest, service.access.caller(&parts.headers)).await {
         Ok(found) => found,
-        Err(_late) => Err(Denied::Store(StoreError::Read("it does not answer".to_owned()))),
+        Err(_late) => Err(Denied::Store(silent_store())),
     };
     let found = match found {
         Err(Denied::Store(error)) if route.goes_by_memory => {

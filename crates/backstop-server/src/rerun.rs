@@ -11,8 +11,8 @@ mod question;
 mod route;
 
 pub use audited::answer;
-use audited::held;
-pub(crate) use audited::{NO_STORE, held_unread};
+use audited::held_at_the_door;
+pub(crate) use audited::{NO_STORE, held, held_unread};
 pub(crate) use deciding::DeploymentEnv;
 pub use deciding::{NotMadeAgain, Remaker, remake};
 pub use lawbook::{Lawbook, Lawbooks};

@@ -78,10 +78,7 @@ impl Running {
         self.service.closing.cancel();
         // A panic there has been told already.
         self.accepting.await.ok();
-        let left = self.service.work.finish(until).await;
-        if left > 0 {
-            tracing::warn!(left, "what goes on behind answers is left unfinished");
-        }
+        self.service.finish_until(until).await;
         // If this can't be said, it is found out soon enough.
         self.service.store.service_attend(&self.service.name, Duration::ZERO).await.ok();
         if let Some(traces) = &self.traces {

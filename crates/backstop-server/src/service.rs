@@ -10,10 +10,12 @@ use backstop_runner::secrets;
 use backstop_store::audit::AuditWriter;
 use backstop_store::{Home, Store};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::belief;
+use crate::deadline::Deadline;
 use crate::engines::Engines;
 use crate::gate::Gate;
 use crate::github::Github;
@@ -50,8 +52,8 @@ pub struct Service {
     pub(crate) requests: Arc<Semaphore>,
     /// One permit for each report that is taken in or settled, which may go on behind its request.
     pub(crate) reports: Arc<Semaphore>,
-    /// One permit for each decision that goes on to be made although it was held for being late.
-    pub(crate) late: Arc<Semaphore>,
+    /// One permit for each hold that was answered and is yet to be recorded.
+    pub(crate) held: Arc<Semaphore>,
     pub(crate) live_streams: Arc<Semaphore>,
     /// Cancelled when nothing new is to begin: streams end then.
     pub(crate) closing: CancellationToken,
@@ -101,7 +103,7 @@ impl Service {
             limits,
             requests: Arc::new(Semaphore::new(limits.requests)),
             reports: Arc::new(Semaphore::new(limits.requests)),
-            late: Arc::new(Semaphore::new(limits.requests)),
+            held: Arc::new(Semaphore::new(limits.requests)),
             live_streams: Arc::new(Semaphore::new(limits.live_streams)),
             closing: CancellationToken::new(),
             work: Work::default(),
@@ -110,6 +112,24 @@ impl Service {
             store,
             home,
         })
+    }
+
+    /// Finishes what goes on behind answers, but for no longer than this.
+    pub(crate) async fn finish_until(&self, until: Instant) {
+        let left = self.work.finish(until).await;
+        if left > 0 {
+            tracing::warn!(left, "what goes on behind answers is left unfinished");
+        }
+    }
+
+    /// Finishes what goes on behind answers, for as long as the limits say.
+    pub async fn finish(&self) {
+        self.finish_until(Instant::now() + self.limits.shutdown_time).await;
+    }
+
+    /// When a decision must have been made that is begun now.
+    pub(crate) fn decides_by(&self) -> Deadline {
+        Deadline::after(self.limits.decision_time)
     }
 
     /// Does something to a run apart from the other requests: it waits for disks and locks of files

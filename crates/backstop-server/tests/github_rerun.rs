@@ -8,8 +8,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use backstop_runner::clock::wall_time;
+use backstop_server::ServeOptions;
 use backstop_server::github::Github;
-use backstop_store::testing::{FailingStore, Failure, FailureKind};
+use backstop_store::testing::{BlockedWrites, FailingStore, Failure, FailureKind, sample};
 use backstop_store::{FailureSignal, PullRequest};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
@@ -279,6 +280,37 @@ async fn a_store_that_fails_lets_nothing_run_unrecorded(
     assert!(held, "{}", reply.text);
     assert_eq!(reply.status, StatusCode::OK);
     assert_eq!(reply.json()["target"], json!({"prNumber": 7, "runId": 40}));
+    assert_eq!(github.orders(), Vec::<String>::new());
+    if !lasting {
+        test.service.finish().await;
+        let rows = test.audit().await;
+        let last = &rows.last().unwrap().row;
+        assert_eq!((last.decision.as_str(), last.workflow_run_id), ("HOLD", Some(40)));
+        assert_eq!(last.request_id, reply.word("requestId"));
+        assert_eq!(last.reasons.value(), reply.json()["reasons"]);
+    }
+}
+
+/// Whoever asked is told in time, and what becomes possible later runs nothing again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_does_not_answer_holds_in_time() {
+    let github = StandIn::start().await;
+    github.add_run(40, 1, &[("unit", "failure", "ECONNRESET")]);
+    let known = Github { secret: None, client: Some(github.client()) };
+    let mut options = ServeOptions { github: known, ..ServeOptions::default() };
+    options.limits.decision_time = Duration::from_millis(300);
+    let test = TestService::under(&options, |store| store).await;
+    test.store.policy_put(&sample::policy()).await.unwrap();
+    let run = sample::run(1);
+    test.store.run_create(&run).await.unwrap();
+    let writes = BlockedWrites::begin(Arc::clone(&test.store), run.id).await;
+    let reply = test.post("/v1/github/rerun", &body(&json!({"runId": 40}))).await;
+    let told = (reply.status, reply.word("decision"), reply.word("stopDecision"));
+    assert_eq!(told, (StatusCode::OK, "BLOCKED".to_owned(), "HOLD".to_owned()), "{}", reply.text);
+    writes.end().await;
+    test.service.finish().await;
+    let rows = test.audit().await;
+    assert_eq!(rows.iter().map(|row| row.row.decision.as_str()).collect::<Vec<_>>(), ["HOLD"]);
     assert_eq!(github.orders(), Vec::<String>::new());
 }
 

@@ -32,7 +32,7 @@ use crate::api::decide::{answered, hold};
 use crate::api::live;
 use crate::api::runs::{find, key_used, refused};
 use crate::body;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, silent_store};
 use crate::headers::HALTED;
 use crate::problem::Problem;
 use crate::query::{Name, Query};
@@ -82,7 +82,7 @@ pub(crate) async fn report(
         return Err(Problem::busy("too many reports are being taken in; report it again"));
     };
     // Until then nothing can have been taken in.
-    let late = |_late| Err(Refused::Store(StoreError::Read("it does not answer".to_owned())));
+    let late = |_late| Err(Refused::Store(silent_store()));
     let (run, orders) = match deadline.bounds(look(&service, &name)).await.unwrap_or_else(late) {
         Ok(looked) => looked,
         Err(refused) => return held_or_refused(&service, &name, refused, None),

@@ -146,23 +146,31 @@ impl Case {
         let total = attempts.values().map(|attempt| attempt.saturating_sub(1)).sum();
         let of_these = |signal: &&FailureSignal| self.about.contains(&signal.workflow_run_id);
         let gravest = failed.iter().map(|one| one.class).max().map(|class| class.name().to_owned());
+        let mut question = self.question_unread(request_id, actor);
+        let facts = &mut question.facts;
+        facts.total_attempts = facts.job_attempts.max(total);
+        facts.failure_class = gravest.or_else(|| self.gravest_of(earlier.iter().filter(of_these)));
+        facts.first_failure_at = earlier.iter().find(of_these).map(|signal| signal.at);
+        Ok(question)
+    }
+
+    /// The question as far as it is known without what is remembered.
+    pub(super) fn question_unread(&self, request_id: String, actor: &str) -> Question {
         let job_attempts = self.attempt.saturating_sub(1);
-        Ok(Question {
+        Question {
             repository: self.repository.clone(),
             pr_number: self.pr_number,
             run_id: self.run,
             request_id,
             facts: FailureFacts {
                 job_attempts,
-                total_attempts: job_attempts.max(total),
-                failure_class: gravest.or_else(|| self.gravest_of(earlier.iter().filter(of_these))),
-                failure_signals: Vec::new(),
+                total_attempts: job_attempts,
                 last_changed_at: self.last_changed_at,
-                first_failure_at: earlier.iter().find(of_these).map(|signal| signal.at),
+                ..FailureFacts::default()
             },
             signals: SignalSource::Remembered,
             actor: actor.to_owned(),
-        })
+        }
     }
 
     /// The gravest class of what failed last: of each job its latest failure, and of a run those in its

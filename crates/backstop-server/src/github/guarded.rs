@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use backstop_core::rerun::Answer;
-use backstop_store::StoreError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::acting::{ActingError, MOST_ATTEMPTS, once};
@@ -20,6 +19,7 @@ use tokio::sync::oneshot::error::RecvError;
 
 use crate::access::Caller;
 use crate::body;
+use crate::deadline::silent_store;
 use crate::headers::REQUEST_ID;
 use crate::problem::Problem;
 use crate::rerun::{self, NO_STORE, Repository, actor, new_request_id};
@@ -129,17 +129,6 @@ pub enum RerunError {
     Invalid { field: &'static str, why: String },
     #[error(transparent)]
     Client(#[from] ClientError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl From<ActingError> for RerunError {
-    fn from(error: ActingError) -> Self {
-        match error {
-            ActingError::Client(error) => Self::Client(error),
-            ActingError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 impl RerunRequest {
@@ -195,13 +184,7 @@ pub async fn rerun_route(
             // Behind the request: a client that goes away must not leave half of it undone.
             let working = service.work.begin(async move {
                 match own.github.client.clone() {
-                    Some(client) => match rerun(&own, &client, &request, &actor).await {
-                        Err(RerunError::Store(error)) => {
-                            tracing::error!(%error, "a guarded re-run could not read or write");
-                            Ok(Some(held(&own, &request)))
-                        }
-                        other => other.map(Some),
-                    },
+                    Some(client) => rerun(&own, &client, &request, &actor).await.map(Some),
                     None => request.repository().map(|_| None),
                 }
             });
@@ -241,7 +224,6 @@ fn responded(result: Result<Result<Option<GuardedAnswer>, RerunError>, RecvError
         Ok(Err(RerunError::Client(error))) => {
             Problem::new(StatusCode::BAD_GATEWAY, "GITHUB_FAULT", error.to_string())
         }
-        Ok(Err(RerunError::Store(error))) => Problem::store(&error),
         Err(bug) => Problem::internal(&bug),
     };
     problem.into_response()
@@ -259,21 +241,11 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts, _: &Bytes) -> Res
     response
 }
 
-/// The answer where the store can't be used: no job is touched.
-fn held(service: &Service, request: &RerunRequest) -> GuardedAnswer {
-    let request_id = request.request_id.clone().unwrap_or_else(new_request_id);
-    let what = "what is known of it can't be read or written";
-    let mut answer = rerun::held_unread(service, &request_id, what, NO_STORE);
-    answer.target.pr_number = Some(request.pr_number);
-    answer.target.run_id = request.run_id;
-    GuardedAnswer::blocked(answer)
-}
-
 /// Decides, and runs jobs again if the decision allows it. The decision is on record before the
-/// first job is touched.
+/// first job is touched; where the store can't be used, no job is.
 ///
 /// # Errors
-/// A request that can't be one, or GitHub or the store can't be asked. No job was touched then.
+/// A request that can't be one, or GitHub can't be asked. No job was touched then.
 pub async fn rerun(
     service: &Service,
     client: &Arc<Client>,
@@ -300,19 +272,41 @@ pub async fn rerun(
         known_runs: all_runs.iter().map(|run| (run.id, run.run_attempt)).collect(),
         last_changed_at: last_start.max(),
     };
-    let lawbook = service.lawbooks.find(service, &repository).await.ok();
-    let settings =
-        lawbook.as_ref().and_then(|lawbook| lawbook.in_force.as_ref()?.settings.github.clone());
+    let lawbook = service.decides_by().bounds(service.lawbooks.find(service, &repository)).await;
+    let settings = lawbook.ok().and_then(Result::ok);
+    let settings = settings.and_then(|lawbook| lawbook.in_force.as_ref()?.settings.github.clone());
     let own = settings.and_then(|settings| settings.patterns().ok()).unwrap_or_default();
     let failed = looked_at(Some(client), &repository, failed_jobs, own).await;
-    remember(service, &case.pull_request(), &failed).await?;
     let request_id = request.request_id.clone().unwrap_or_else(new_request_id);
-    let mut question = case.question(service, &failed, request_id, actor).await?;
-    let answer = rerun::answer(service, &mut question).await;
+    let deadline = service.decides_by();
+    let knowing = async {
+        remember(service, &case.pull_request(), &failed).await?;
+        case.question(service, &failed, request_id.clone(), actor).await
+    };
+    let known = deadline.bounds(knowing).await.unwrap_or_else(|_late| Err(silent_store()));
+    let mut question = match known {
+        Ok(question) => question,
+        Err(error) => {
+            let mut question = case.question_unread(request_id, actor);
+            let what = "what is known of it can't be read or written";
+            let answer = rerun::held(service, &mut question, what, &error);
+            return Ok(GuardedAnswer::blocked(answer));
+        }
+    };
+    let answer = rerun::answer(service, &mut question, deadline).await;
     let mut plan: Vec<(Job, JobOutcome)> =
         jobs.into_iter().map(|job| plan(job, request, &runs, &answer)).collect();
     if answer.decision == "CONTINUE" {
-        carry_out(service, client, &repository, request.mode, &mut plan).await?;
+        match carry_out(service, client, &repository, request.mode, &mut plan).await {
+            Ok(()) => {}
+            Err(ActingError::Client(error)) => return Err(error.into()),
+            // The last that is on record of a request is what was answered.
+            Err(ActingError::Store(error)) => {
+                let what = "that jobs are run again can't be noted";
+                let answer = rerun::held(service, &mut question, what, &error);
+                return Ok(GuardedAnswer::blocked(answer));
+            }
+        }
     }
     let mut jobs: Vec<JobOutcome> = plan.into_iter().map(|(_, outcome)| outcome).collect();
     jobs.sort_by(|one, other| one.job_name.cmp(&other.job_name));
@@ -397,7 +391,7 @@ async fn carry_out(
     repository: &Repository,
     mode: Mode,
     plan: &mut [(Job, JobOutcome)],
-) -> Result<(), RerunError> {
+) -> Result<(), ActingError> {
     let mut runs: Vec<u64> = plan.iter().map(|(job, _)| job.run_id).collect();
     runs.sort_unstable();
     runs.dedup();
@@ -448,7 +442,7 @@ async fn order(
     run: u64,
     attempt: u64,
     what: Order,
-) -> Result<bool, RerunError> {
+) -> Result<bool, ActingError> {
     let mut key = format!("rerun:{}:{run}:{attempt}", repository.to_string().to_lowercase());
     if let Order::Job(job) = what {
         key = format!("{key}:{job}");
@@ -459,15 +453,15 @@ async fn order(
         Order::Failed => client.rerun_failed_jobs(&of, run),
         Order::Job(job) => client.rerun_job(&of, job),
     });
-    Ok(ordered.await?)
+    ordered.await
 }
 
 /// Notes what an order led to; an error counts as one only if nothing has been touched.
 fn settle(
     jobs: &mut [&mut (Job, JobOutcome)],
-    ordered: Result<bool, RerunError>,
+    ordered: Result<bool, ActingError>,
     has_begun: bool,
-) -> Result<bool, RerunError> {
+) -> Result<bool, ActingError> {
     match ordered {
         Ok(true) => Ok(true),
         Ok(false) => {

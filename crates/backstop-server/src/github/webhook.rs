@@ -173,7 +173,7 @@ async fn work(service: &Arc<Service>, told: &Told, id: &str) -> Result<Value, Ac
     remembered?;
     let request_id = format!("github-{id}");
     let mut question = case.question(service, &failed, request_id, "github").await?;
-    let answer = rerun::answer(service, &mut question).await;
+    let answer = rerun::answer(service, &mut question, service.decides_by()).await;
     let done = act(service, told, &case, &settings, &failed, &answer).await;
     if let Some(client) = github.client.as_ref().filter(|_| settings.comments()) {
         let sentence = match &done {

@@ -10,7 +10,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use backstop_core::rerun::{Answer, reason_of};
-use backstop_store::audit::NewAuditRow;
 
 use super::parameters::{question, request_id_of};
 use super::question::{NAMELESS, Question, actor, new_request_id};
@@ -36,9 +35,8 @@ pub async fn stop_decision(
     let actor = actor(caller.as_deref());
     // A path that is no text is no number either.
     let pr_number = path.map(|Path(text)| text).unwrap_or_default();
-    let ask = || asked(&pr_number, &uri, &headers, actor.clone());
-    match ask() {
-        Ok(question) => answered(&service, question, deadline, || ask().ok()).await,
+    match asked(&pr_number, &uri, &headers, actor) {
+        Ok(question) => answered(&service, question, deadline).await,
         Err((request_id, problem)) => echoing(&request_id, *problem),
     }
 }
@@ -66,65 +64,23 @@ fn asked(
 pub(crate) fn hold_for_store(service: &Service, parts: &Parts, _: &Bytes) -> Response {
     let pr_number = parts.uri.path().split('/').nth(4).unwrap_or_default();
     match asked(pr_number, &parts.uri, &parts.headers, NAMELESS.to_owned()) {
-        Ok(question) => {
-            let request_id = question.request_id.clone();
-            let (answer, _) = super::held(service, question, "it can't be told who asks");
+        Ok(mut question) => {
+            let answer = super::held_at_the_door(service, &mut question);
             count(service, &answer);
-            told(&request_id, &answer)
+            told(&question.request_id, &answer)
         }
         Err((request_id, problem)) => echoing(&request_id, *problem),
     }
 }
 
-async fn answered(
-    service: &Arc<Service>,
-    mut question: Question,
-    deadline: Deadline,
-    again: impl FnOnce() -> Option<Question>,
-) -> Response {
-    let (own, request_id) = (Arc::clone(service), question.request_id.clone());
-    let mut answering =
-        Box::pin(unless_it_panics(async move { super::answer(&own, &mut question).await }));
-    // A store that is away is asked several times over, and who waits for a decision does not wait
-    // for all of that.
-    let answer = match deadline.bounds(&mut answering).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(panic)) => return echoing(&request_id, our_bug(&*panic)),
-        Err(_late) => {
-            let Some(question) = again() else {
-                return echoing(&request_id, our_bug(&"a question can't be read again"));
-            };
-            // The same id, which may have been made up for it.
-            let question = Question { request_id: request_id.clone(), ..question };
-            let what = "the decision can't be recorded in time";
-            let (answer, row) = super::held(service, question, what);
-            record_behind(service, answering, row);
-            answer
+async fn answered(service: &Service, mut question: Question, deadline: Deadline) -> Response {
+    match unless_it_panics(super::answer(service, &mut question, deadline)).await {
+        Ok(answer) => {
+            count(service, &answer);
+            told(&question.request_id, &answer)
         }
-    };
-    count(service, &answer);
-    told(&request_id, &answer)
-}
-
-/// Records the hold that was answered behind the decision that came too late: that may be on its way
-/// to the disk, and the last that is on record of a request must be what was answered.
-fn record_behind(
-    service: &Arc<Service>,
-    late: impl Future<Output = impl Sized> + Send + 'static,
-    row: NewAuditRow,
-) {
-    let Ok(permit) = Arc::clone(&service.late).try_acquire_owned() else {
-        tracing::error!("a hold is not recorded: too many are waiting to be");
-        return;
-    };
-    let own = Arc::clone(service);
-    drop(service.work.begin(async move {
-        drop(late.await);
-        if let Err(error) = own.audit.append(row).await {
-            tracing::error!(%error, "a hold can't be recorded");
-        }
-        drop(permit);
-    }));
+        Err(panic) => echoing(&question.request_id, our_bug(&*panic)),
+    }
 }
 
 /// The answer as it goes over the wire.

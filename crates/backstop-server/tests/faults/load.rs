@@ -124,10 +124,11 @@ impl Load {
         for (id, words) in &on_record {
             assert!(decided.asked.contains(id), "a decision is on record that nobody asked for");
             let words: Vec<_> = words.iter().map(String::as_str).collect();
-            // A decision that came too late is followed by the hold that was answered.
+            // A decision that was not told, since it came too late or was not known to be recorded, is
+            // followed by the hold that was.
             let is_told = match decided.let_go_on.contains(id) {
                 true => words == ["CONTINUE"],
-                false => matches!(words[..], [_] | [_, "HOLD"]),
+                false => matches!(words[..], ["HOLD"] | [_, "HOLD"]),
             };
             assert!(is_told, "{id} is on record as {words:?}");
         }

@@ -428,7 +428,7 @@ fn reports_that_go_on_behind_their_answers_are_no_more_than_requests() {
     }
     let refused = send(most);
     assert_eq!((refused.status, refused.code().as_str()), (503, "BUSY"), "{refused:?}");
-    server.let_write(writes);
+    server.wait(writes.end());
     // All of them are taken in, and asking again adds nothing.
     let begun = Instant::now();
     for number in 0..most {

@@ -5,14 +5,14 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use backstop_core::time::Timestamp;
 use backstop_server::access::new_token;
 use backstop_server::{Running, ServeOptions, serve};
 use backstop_store::access::{Scope, TokenRecord};
-use backstop_store::{Batch, Home, Location, Store, StoreError, Writer};
+use backstop_store::testing::BlockedWrites;
+use backstop_store::{Home, Location, Store};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -101,24 +101,7 @@ impl Server {
 
     /// Has the store work on a run until it is let go on: nothing else is written meanwhile.
     pub fn block_writes(&self, run: &str) -> BlockedWrites {
-        let (go_on, waiting) = mpsc::channel::<()>();
-        let (tell, begun) = mpsc::channel();
-        let (id, store) = (run.parse().unwrap(), Arc::clone(&self.store));
-        let blocked = self.runtime.spawn(async move {
-            let decide = move |_| {
-                tell.send(()).ok();
-                waiting.recv().ok();
-                Batch::new(id, Writer::Unsupervised)
-            };
-            store.append_unsupervised(id, Box::new(decide)).await
-        });
-        begun.recv().unwrap();
-        BlockedWrites { go_on, blocked }
-    }
-
-    pub fn let_write(&self, writes: BlockedWrites) {
-        writes.go_on.send(()).unwrap();
-        self.wait(writes.blocked).unwrap().unwrap();
+        self.wait(BlockedWrites::begin(Arc::clone(&self.store), run.parse().unwrap()))
     }
 
     pub fn shutdown(&mut self) {
@@ -132,12 +115,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shutdown();
     }
-}
-
-/// Writes that wait.
-pub struct BlockedWrites {
-    go_on: mpsc::Sender<()>,
-    blocked: tokio::task::JoinHandle<Result<(), StoreError>>,
 }
 
 /// What came back.

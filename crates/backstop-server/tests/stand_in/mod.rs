@@ -69,11 +69,17 @@ impl TestService {
         github: Github,
         wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
+        Self::under(&ServeOptions { github, ..ServeOptions::default() }, wrap).await
+    }
+
+    pub async fn under(
+        options: &ServeOptions,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::new(folder.path());
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home).await.unwrap());
-        let options = ServeOptions { github, ..ServeOptions::default() };
-        let service = Service::start(wrap(Arc::clone(&store)), home, &options);
+        let service = Service::start(wrap(Arc::clone(&store)), home, options);
         let router = routes(&service);
         Self { service, store, router, folder }
     }

@@ -30,7 +30,8 @@ impl AuditWriter {
         Self { rows }
     }
 
-    /// Returns when the row is on disk.
+    /// Returns when the row is on disk. A row for which nobody waits any more when its turn comes is
+    /// not written.
     ///
     /// # Errors
     /// It could not be written. The next one may be: a row that was not acknowledged may still be
@@ -57,7 +58,11 @@ async fn write(
 ) {
     let mut gathered = Vec::with_capacity(TOGETHER);
     while waiting.recv_many(&mut gathered, TOGETHER).await > 0 {
-        let (rows, answers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+        let waited_for = gathered.drain(..).filter(|(_, answer)| !answer.is_closed());
+        let (rows, answers): (Vec<_>, Vec<_>) = waited_for.unzip();
+        if rows.is_empty() {
+            continue;
+        }
         let result = store.audit_append(&rows).await.map(drop).map_err(Arc::new);
         if settled.send(Settled { result, rows, answers }).is_err() {
             // Nobody can be told any more: the runtime ends.

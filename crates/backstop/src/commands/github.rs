@@ -33,7 +33,9 @@ pub fn run(command: &GithubCommand, terminal: &mut Terminal) -> Result<u8, Error
     let request = request(arguments);
     let answer = opened.wait(async {
         let service = Service::for_a_command(Arc::clone(&opened.store), opened.home.clone());
-        rerun(&service, &client, &request, &caller()).await
+        let answer = rerun(&service, &client, &request, &caller()).await;
+        service.finish().await;
+        answer
     })?;
     if arguments.json {
         writeln!(terminal.out, "{:#}", serde_json::json!(answer))?;
@@ -123,7 +125,6 @@ impl From<RerunError> for Error {
     fn from(error: RerunError) -> Self {
         match error {
             RerunError::Invalid { .. } => Self::Usage(error.to_string()),
-            RerunError::Store(error) => Self::Store(error),
             other => Self::Unreachable(other.to_string()),
         }
     }

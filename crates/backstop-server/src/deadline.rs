@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ impl Deadline {
     }
 
     /// Waits for something until then.
-    pub(crate) async fn bounds<F: Future>(self, future: F) -> Result<F::Output, Elapsed> {
+    pub(crate) async fn bounds<F: Future + Unpin>(self, future: F) -> Result<F::Output, Elapsed> {
         within(self.0.saturating_duration_since(Instant::now()), future).await
     }
 }
@@ -45,10 +45,13 @@ pub(crate) fn silent_store() -> StoreError {
     StoreError::Read("it does not answer".to_owned())
 }
 
-/// Waits so long at most. What is ready at once, as most is, needs no timer.
-pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+/// Waits so long at most. What is ready at once, as most is, needs no timer. It takes what is pinned: a
+/// future that holds another one by its value has room for it twice.
+pub(crate) async fn within<F: Future + Unpin>(
+    limit: Duration,
+    mut future: F,
+) -> Result<F::Output, Elapsed> {
+    match poll_fn(|context| Poll::Ready(Pin::new(&mut future).poll(context))).await {
         Poll::Ready(output) => Ok(output),
         Poll::Pending => timeout(limit, future).await,
     }

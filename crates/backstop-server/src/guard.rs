@@ -130,7 +130,8 @@ async fn admit<F: Future<Output = Response>>(
         parts.extensions.insert(Deadline::after(longest.saturating_sub(spent)));
     }
     let request = Request::from_parts(parts, Body::from(body));
-    let handled = unless_it_panics(handle(request));
+    let handled = pin!(handle(request));
+    let handled = pin!(unless_it_panics(handled));
     let handled = match route.bounds_itself {
         true => Ok(handled.await),
         false => within(limits.request_time.saturating_sub(spent), handled).await,
@@ -153,7 +154,7 @@ async fn allow(
     parts: &Parts,
     longest: Duration,
 ) -> Result<Caller, Denied> {
-    let found = match within(longest, service.access.caller(&parts.headers)).await {
+    let found = match within(longest, pin!(service.access.caller(&parts.headers))).await {
         Ok(found) => found,
         Err(_late) => Err(Denied::Store(silent_store())),
     };
@@ -222,7 +223,7 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Byt
             })?),
             false => None,
         };
-    match within(limits.body_time, body::all_of(Limited::new(body, most))).await {
+    match within(limits.body_time, pin!(body::all_of(Limited::new(body, most)))).await {
         Ok(Ok(whole)) => Ok(whole),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Ok(Err(error)) => Err(Problem::unreadable(format!("the body can't be read: {error}"))),
@@ -235,13 +236,14 @@ async fn whole(service: &Service, body: Body, most: Option<usize>) -> Result<Byt
 }
 
 /// A bug of ours must not take the other requests of a connection with it.
-pub(crate) async fn unless_it_panics<F: Future>(
-    future: F,
+pub(crate) async fn unless_it_panics<F: Future + Unpin>(
+    mut future: F,
 ) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => Poll::Ready(Err(panic)),
+    poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut future).poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
     })
     .await
 }
@@ -267,8 +269,8 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("late");
         };
-        let panic = unless_it_panics(after_a_pause).await.unwrap_err();
+        let panic = unless_it_panics(pin!(after_a_pause)).await.unwrap_err();
         assert_eq!(words(&*panic), "late");
-        assert_eq!(unless_it_panics(async { 1 }).await.unwrap(), 1);
+        assert_eq!(unless_it_panics(pin!(async { 1 })).await.unwrap(), 1);
     }
 }

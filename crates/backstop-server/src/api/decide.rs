@@ -1,6 +1,7 @@
 //! `POST /v1/decide`: one decision from facts or events, and nothing remembered.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -78,7 +79,7 @@ pub(crate) async fn decide(
     body::check_json(&headers, &bytes)?;
     let question: Question<'_> = body::read_object(&bytes)?;
     let now = question.now.unwrap_or_else(|| service.now());
-    let found = match deadline.bounds(compiled(&service, &caller, &question)).await {
+    let found = match deadline.bounds(pin!(compiled(&service, &caller, &question))).await {
         Ok(found) => found?,
         Err(_late) => {
             service.metrics.store_failed();

@@ -1,6 +1,7 @@
 //! Events of a run: those that somebody reports, and those of its journal.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,10 +84,11 @@ pub(crate) async fn report(
     };
     // Until then nothing can have been taken in.
     let late = |_late| Err(Refused::Store(silent_store()));
-    let (run, orders) = match deadline.bounds(look(&service, &name)).await.unwrap_or_else(late) {
-        Ok(looked) => looked,
-        Err(refused) => return held_or_refused(&service, &name, refused, None),
-    };
+    let (run, orders) =
+        match deadline.bounds(pin!(look(&service, &name))).await.unwrap_or_else(late) {
+            Ok(looked) => looked,
+            Err(refused) => return held_or_refused(&service, &name, refused, None),
+        };
     let is_keyed = key.is_some();
     let digest = || sha256_hex(&String::from_utf8_lossy(&bytes));
     // Kept is only what tells it from others: whoever makes keys up may take a secret for one.
@@ -96,7 +98,7 @@ pub(crate) async fn report(
         None => by_inbox(&service, &run, &events, key.as_ref()).await.map(Taken::from),
         Some(orders) => {
             let report = Report { run: run.id, events, key, orders };
-            match deadline.bounds(take_in(&service, report, permit)).await {
+            match deadline.bounds(pin!(take_in(&service, report, permit))).await {
                 Ok(taken) => taken,
                 Err(_late) => {
                     tracing::error!(run = name, "a report is held: the store does not answer");

@@ -1,5 +1,6 @@
 //! What the service says of itself.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use axum::Json;
@@ -67,7 +68,7 @@ pub(crate) async fn metrics(
 ) -> Result<Response, Problem> {
     query.end()?;
     // Those that can't be had in time are as they were: the others are wanted all the more then.
-    if !matches!(deadline.bounds(look_up(&service)).await, Ok(Ok(()))) {
+    if !matches!(deadline.bounds(pin!(look_up(&service))).await, Ok(Ok(()))) {
         service.metrics.store_failed();
     }
     let text = service.metrics.render();

@@ -1,5 +1,6 @@
 //! The guarded re-run: runs failed jobs of a pull request again, if the decision allows it.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -272,8 +273,8 @@ pub async fn rerun(
         known_runs: all_runs.iter().map(|run| (run.id, run.run_attempt)).collect(),
         last_changed_at: last_start.max(),
     };
-    let lawbook = service.decides_by().bounds(service.lawbooks.find(service, &repository)).await;
-    let settings = lawbook.ok().and_then(Result::ok);
+    let lawbook = pin!(service.lawbooks.find(service, &repository));
+    let settings = service.decides_by().bounds(lawbook).await.ok().and_then(Result::ok);
     let settings = settings.and_then(|lawbook| lawbook.in_force.as_ref()?.settings.github.clone());
     let own = settings.and_then(|settings| settings.patterns().ok()).unwrap_or_default();
     let failed = looked_at(Some(client), &repository, failed_jobs, own).await;
@@ -283,7 +284,7 @@ pub async fn rerun(
         remember(service, &case.pull_request(), &failed).await?;
         case.question(service, &failed, request_id.clone(), actor).await
     };
-    let known = deadline.bounds(knowing).await.unwrap_or_else(|_late| Err(silent_store()));
+    let known = deadline.bounds(pin!(knowing)).await.unwrap_or_else(|_late| Err(silent_store()));
     let mut question = match known {
         Ok(question) => question,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! Answers questions, each on record before it is answered.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::service::Service;
 /// recorded, or not in time, it is HOLD, which is recorded behind it as soon as that can be.
 pub async fn answer(service: &Service, question: &mut Question, deadline: Deadline) -> Answer {
     without_secrets(service, &mut question.facts);
-    let Ok(standing) = deadline.bounds(standing(service, question)).await else {
+    let Ok(standing) = deadline.bounds(pin!(standing(service, question))).await else {
         return held(service, question, "what decides it can't be read in time", &NO_STORE);
     };
     let Standing { lawbook, blocked } = standing;
@@ -31,7 +32,7 @@ pub async fn answer(service: &Service, question: &mut Question, deadline: Deadli
     let answer = deciding::answer(engines, &evidence, request());
     // What is not written when this goes away is not written at all; what is on its way to the disk
     // may be, and is followed by what was answered.
-    let recording = service.audit.append(row(service, question, &evidence, &answer));
+    let recording = pin!(service.audit.append(row(service, question, &evidence, &answer)));
     let block = match deadline.bounds(recording).await {
         Ok(Ok(())) => return answer,
         Ok(Err(fault)) => Block::by_fault("the decision can't be recorded", &fault),

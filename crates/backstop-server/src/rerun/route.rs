@@ -1,5 +1,6 @@
 //! `GET /api/github/prs/{prNumber}/checks/stop-decision`.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -74,7 +75,8 @@ pub(crate) fn hold_for_store(service: &Service, parts: &Parts, _: &Bytes) -> Res
 }
 
 async fn answered(service: &Service, mut question: Question, deadline: Deadline) -> Response {
-    match unless_it_panics(super::answer(service, &mut question, deadline)).await {
+    let answer = unless_it_panics(pin!(super::answer(service, &mut question, deadline))).await;
+    match answer {
         Ok(answer) => {
             count(service, &answer);
             told(&question.request_id, &answer)

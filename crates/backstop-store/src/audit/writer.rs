@@ -39,7 +39,7 @@ impl AuditWriter {
     pub async fn append(&self, row: NewAuditRow) -> Result<(), Arc<StoreError>> {
         let ended = || Arc::new(StoreError::Write("the audit's writer has ended".to_owned()));
         let (sender, written) = oneshot::channel();
-        self.rows.send((row, sender)).await.map_err(|_| ended())?;
+        self.rows.reserve().await.map_err(|_| ended())?.send((row, sender));
         written.await.map_or_else(|_| Err(ended()), |(result, _row)| result)
     }
 }

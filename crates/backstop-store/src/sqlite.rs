@@ -32,6 +32,7 @@ mod prune;
 mod reader;
 mod reruns;
 mod schema;
+mod syncer;
 mod transfer;
 mod values;
 mod writer;
@@ -54,6 +55,7 @@ use crate::record::{
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::count;
 use crate::scope::{Activation, PolicyScope};
+use crate::syncing::Syncing;
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -312,7 +314,7 @@ impl Store for SqliteStore {
         answer.map(Option::flatten).map_err(|error| Fault::from(error).of_read())
     }
 
-    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
+    async fn audit_write(&self, rows: &[NewAuditRow]) -> Result<(AuditHead, Syncing), StoreError> {
         audit::append(&self.writer, rows).await
     }
 

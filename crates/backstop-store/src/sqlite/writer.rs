@@ -16,7 +16,9 @@ use super::fault::Fault;
 use super::files::Files;
 use super::log;
 use super::open::BUSY_TIMEOUT;
+use super::syncer::Syncer;
 use crate::audit::AuditHead;
+use crate::syncing::Syncing;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ pub struct Writer {
     options: SqliteConnectOptions,
     files: Files,
     checkpoints: Checkpoints,
+    syncer: Syncer,
     /// Opened when it is first needed.
     appender: Option<Appender>,
     /// The last row of the audit, if this has written it. Others may have appended since.
@@ -57,6 +60,7 @@ impl Writer {
             broken: None,
             is_spent: false,
             checkpoints: Checkpoints::new(options.clone(), Handle::current()),
+            syncer: Syncer::new(options.get_filename()),
             options,
             files,
             appender: None,
@@ -86,11 +90,30 @@ impl Writer {
     /// Appends by one transaction, synced, on this thread: for those who have one to themselves. It
     /// is done again while others keep the database busy.
     pub fn append<T>(&mut self, work: impl Fn(&Appender) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.append_with(Durability::Synced, work)
+    }
+
+    /// The same, but somebody else waits for the disk: it is not to be told of before.
+    pub fn append_unsynced<T>(
+        &mut self,
+        work: impl Fn(&Appender) -> Result<T, Fault>,
+    ) -> Result<(T, Syncing), Fault> {
+        self.syncer.start()?;
+        let done = self.append_with(Durability::Ordered, work)?;
+        Ok((done, self.syncer.sync()))
+    }
+
+    fn append_with<T>(
+        &mut self,
+        durability: Durability,
+        work: impl Fn(&Appender) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.check_disk()?;
         self.checkpoints.count(PAGES_OF_A_WRITE);
         let mut patience = Patience::default();
         loop {
-            let appended = self.appender().and_then(&work);
+            let appender = self.appender();
+            let appended = appender.and_then(|appender| appender.within(durability, &work));
             // What was written to a file that nobody will find again is not written.
             match appended.and_then(|done| self.files.check().map(|()| done)) {
                 Err(fault) if patience.lasts(&fault) => {}
@@ -99,7 +122,7 @@ impl Writer {
         }
     }
 
-    fn appender(&mut self) -> Result<&Appender, Fault> {
+    fn appender(&mut self) -> Result<&mut Appender, Fault> {
         Ok(match &mut self.appender {
             Some(appender) => appender,
             none => none.insert(Appender::open(self.options.get_filename(), BUSY_TIMEOUT)?),
@@ -138,6 +161,7 @@ impl Writer {
     /// Nothing is written after a failure of the disk.
     fn check_disk(&self) -> Result<(), Fault> {
         let failure = self.broken.clone().or_else(|| self.checkpoints.failure());
+        let failure = failure.or_else(|| self.syncer.failure());
         failure.map_or(Ok(()), Err)
     }
 
@@ -179,7 +203,7 @@ async fn finished(
 }
 
 impl Durability {
-    const fn pragma(self) -> &'static str {
+    pub const fn pragma(self) -> &'static str {
         match self {
             Self::Synced => "PRAGMA synchronous = FULL",
             Self::Ordered => "PRAGMA synchronous = NORMAL",

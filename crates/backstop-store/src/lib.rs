@@ -32,7 +32,6 @@ mod reruns;
 mod row;
 mod scope;
 mod sqlite;
-mod syncing;
 mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -53,7 +52,6 @@ pub use record::{
 pub use reruns::{Delivery, FailureSignal, PullRequest};
 pub use scope::{Activation, PolicyScope, is_repository_name};
 pub use sqlite::SqliteStore;
-pub use syncing::Syncing;
 pub use table::{Cell, Kind, RawRow, TABLES, Table};
 
 /// Where runs are remembered.
@@ -191,15 +189,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The answer to a message; none as long as there is none.
     async fn inbox_answer_fetch(&self, message: i64) -> Result<Option<String>, StoreError>;
 
-    /// Appends to the audit, in one transaction behind those of earlier calls. Answers with the last
-    /// row's place, and with what tells when all of it is on disk.
-    async fn audit_write(&self, rows: &[NewAuditRow]) -> Result<(AuditHead, Syncing), StoreError>;
-
-    /// The same, and it is on disk when this returns.
-    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
-        let (head, syncing) = self.audit_write(rows).await?;
-        syncing.end().await.map(|()| head)
-    }
+    /// Appends to the audit, in one transaction that is on disk when this returns. Answers with the
+    /// last row's place.
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError>;
 
     async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
 

@@ -39,7 +39,6 @@ use crate::record::{
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::Cells as _;
 use crate::scope::{Activation, PolicyScope};
-use crate::syncing::Syncing;
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -220,8 +219,8 @@ impl Store for PostgresStore {
         self.cell(sql(query, &[message.into()]), "answer").await
     }
 
-    async fn audit_write(&self, rows: &[NewAuditRow]) -> Result<(AuditHead, Syncing), StoreError> {
-        audit::append(&self.client, rows).await.map(|head| (head, Syncing::done()))
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
+        audit::append(&self.client, rows).await
     }
 
     async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {

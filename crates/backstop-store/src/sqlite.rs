@@ -32,7 +32,6 @@ mod prune;
 mod reader;
 mod reruns;
 mod schema;
-mod syncer;
 mod transfer;
 mod values;
 mod writer;
@@ -55,7 +54,6 @@ use crate::record::{
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::count;
 use crate::scope::{Activation, PolicyScope};
-use crate::syncing::Syncing;
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -314,7 +312,7 @@ impl Store for SqliteStore {
         answer.map(Option::flatten).map_err(|error| Fault::from(error).of_read())
     }
 
-    async fn audit_write(&self, rows: &[NewAuditRow]) -> Result<(AuditHead, Syncing), StoreError> {
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
         audit::append(&self.writer, rows).await
     }
 

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::row::NewAuditRow;
-use crate::{Store, StoreError, Syncing};
+use crate::{Store, StoreError};
 
 /// A handle to the one thread that appends to the audit. When the last handle goes, it ends.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl AuditWriter {
     /// everybody waits for it, and a task would stand in line behind those who wait.
     pub fn start(store: Arc<dyn Store>) -> Self {
         let (rows, waiting) = mpsc::channel(WAITING);
-        let (settled, settling) = mpsc::channel(AHEAD);
+        let (settled, settling) = mpsc::unbounded_channel();
         let runtime = Handle::current();
         tokio::task::spawn_blocking(move || runtime.block_on(write(store, waiting, settled)));
         tokio::spawn(tell(settling));
@@ -44,9 +44,9 @@ impl AuditWriter {
     }
 }
 
-/// Rows that were written together, and may be on their way to the disk.
+/// What became of rows that were written together.
 struct Settled {
-    written: Result<Syncing, StoreError>,
+    result: Result<(), Arc<StoreError>>,
     rows: Vec<NewAuditRow>,
     answers: Vec<Answer>,
 }
@@ -54,7 +54,7 @@ struct Settled {
 async fn write(
     store: Arc<dyn Store>,
     mut waiting: mpsc::Receiver<(NewAuditRow, Answer)>,
-    settled: mpsc::Sender<Settled>,
+    settled: mpsc::UnboundedSender<Settled>,
 ) {
     let mut gathered = Vec::with_capacity(TOGETHER);
     while waiting.recv_many(&mut gathered, TOGETHER).await > 0 {
@@ -63,23 +63,18 @@ async fn write(
         if rows.is_empty() {
             continue;
         }
-        let written = store.audit_write(&rows).await.map(|(_, syncing)| syncing);
-        if settled.send(Settled { written, rows, answers }).await.is_err() {
+        let result = store.audit_append(&rows).await.map(drop).map_err(Arc::new);
+        if settled.send(Settled { result, rows, answers }).is_err() {
             // Nobody can be told any more: the runtime ends.
             return;
         }
     }
 }
 
-/// Waits for the disk, and tells all who waited, on a thread of the runtime: the writer goes on
-/// meanwhile, wakes one task for all of them, and need not wake another thread for each.
-async fn tell(mut settling: mpsc::Receiver<Settled>) {
-    while let Some(Settled { written, rows, answers }) = settling.recv().await {
-        let result = match written {
-            Ok(syncing) => syncing.end().await,
-            Err(error) => Err(error),
-        };
-        let result = result.map_err(Arc::new);
+/// Tells all who waited, on a thread of the runtime: the writer wakes one task for all of them, and need
+/// not wake another thread for each. There is never more to tell than was waiting.
+async fn tell(mut settling: mpsc::UnboundedReceiver<Settled>) {
+    while let Some(Settled { result, rows, answers }) = settling.recv().await {
         for (answer, row) in answers.into_iter().zip(rows) {
             // Who asked may have gone away; the row stays.
             answer.send((result.clone(), row)).ok();
@@ -92,5 +87,3 @@ const WAITING: usize = 1_024;
 /// How many are written together at most. With more, all who ask would wait for the same commit, and
 /// then the disk for all of them.
 const TOGETHER: usize = 64;
-/// How many lots of them the writer may be ahead of the disk.
-const AHEAD: usize = 2;

@@ -11,13 +11,11 @@ use rusqlite::{Connection, OpenFlags, Statement};
 use super::checkpoint::{KIB_KEPT, LONGEST_LOG};
 use super::fault::Fault;
 use super::log::Log;
-use super::writer::Durability;
 
 /// Appends, one statement and one commit at a time.
 #[derive(Debug)]
 pub struct Appender {
     connection: Connection,
-    durability: Durability,
 }
 
 impl Appender {
@@ -27,9 +25,8 @@ impl Appender {
         let connection = Connection::open_with_flags(database, flags)?;
         connection.busy_timeout(busy_timeout)?;
         connection.execute_batch(&format!(
-            "PRAGMA foreign_keys = ON; {}; \
-             PRAGMA wal_autocheckpoint = {LONGEST_LOG}; PRAGMA cache_size = -{KIB_KEPT}",
-            Durability::Synced.pragma()
+            "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
+             PRAGMA wal_autocheckpoint = {LONGEST_LOG}; PRAGMA cache_size = -{KIB_KEPT}"
         ))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let mut log = Log::new(database);
@@ -38,24 +35,11 @@ impl Appender {
             log.look_after().ok();
             false
         }))?;
-        Ok(Self { connection, durability: Durability::Synced })
-    }
-
-    /// Does something after which commits wait for the disk or not, as is said.
-    pub fn within<T>(
-        &mut self,
-        durability: Durability,
-        work: impl FnOnce(&Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        if self.durability != durability {
-            self.say(durability.pragma())?;
-            self.durability = durability;
-        }
-        work(self)
+        Ok(Self { connection })
     }
 
     /// Does something as one transaction that holds the write lock from its first moment on: only
-    /// its beginning can find the database busy.
+    /// its beginning can find the database busy. On disk when this returns.
     pub fn transaction<T>(&self, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
         self.say("BEGIN IMMEDIATE")?;
         let result = work().and_then(|done| self.say("COMMIT").map(|()| done));
@@ -94,7 +78,7 @@ impl Appender {
         self.execute(sql, |_| Ok(()))
     }
 
-    /// Executes a statement, as its own transaction if there is none.
+    /// Executes a statement, as its own transaction if there is none: on disk then when this returns.
     pub fn execute(
         &self,
         sql: &str,

@@ -17,39 +17,30 @@ use crate::audit::{
 };
 use crate::encode::number;
 use crate::row::{FromRow as _, written};
-use crate::syncing::Syncing;
 
 /// Appends rows, all or none.
-pub async fn append(
-    writer: &Mutex<Writer>,
-    rows: &[NewAuditRow],
-) -> Result<(AuditHead, Syncing), StoreError> {
+pub async fn append(writer: &Mutex<Writer>, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
     let mut writer = writer.lock().await;
     writer.count_pages(PAGES_OF_A_ROW * rows.len() as u64);
     let head = match at_known_end(&mut writer, rows) {
         Ok(Some(head)) => Ok(head),
-        Ok(None) => {
-            writer.append_unsynced(|appender| appender.transaction(|| insert(appender, rows)))
-        }
+        Ok(None) => writer.append(|appender| appender.transaction(|| insert(appender, rows))),
         Err(fault) => Err(fault),
     };
-    writer.audit_head = head.as_ref().ok().map(|(head, _)| *head);
+    writer.audit_head = head.as_ref().ok().copied();
     head.map_err(Fault::of_write)
 }
 
 /// Appends behind the row that was the last when this process wrote it: one statement, for which
 /// nothing need be read. If others have appended since, the database refuses it,
 /// and the answer is none. The same if there are more rows than a statement takes.
-fn at_known_end(
-    writer: &mut Writer,
-    rows: &[NewAuditRow],
-) -> Result<Option<(AuditHead, Syncing)>, Fault> {
+fn at_known_end(writer: &mut Writer, rows: &[NewAuditRow]) -> Result<Option<AuditHead>, Fault> {
     let Some(head) = writer.audit_head.take().filter(|_| rows.len() <= TOGETHER) else {
         return Ok(None);
     };
     let (chained, head) = chain(head, rows);
-    match writer.append_unsynced(|appender| write(appender, &chained)) {
-        Ok(((), syncing)) => Ok(Some((head, syncing))),
+    match writer.append(|appender| write(appender, &chained)) {
+        Ok(()) => Ok(Some(head)),
         Err(fault) if fault.is_of_audit_order() => Ok(None),
         Err(fault) => Err(fault),
     }

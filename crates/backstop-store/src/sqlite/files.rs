@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::fault::Fault;
-use super::log;
 use super::look::Look;
 
 /// The database and its log, as they were when the store was opened.
@@ -25,7 +24,9 @@ impl Files {
     /// Remembers which files a connection has opened. As long as one is open, nobody who keeps to
     /// SQLite's rules removes either.
     pub fn of(database: &Path) -> Self {
-        let files = [(database.to_owned(), SMALLEST_PAGE), (log::path_of(database), 0)];
+        let mut log = database.to_owned().into_os_string();
+        log.push("-wal");
+        let files = [(database.to_owned(), SMALLEST_PAGE), (log.into(), 0)];
         let known = files.into_iter().filter_map(|(path, least_bytes)| {
             Some(Known { found: Look::at(&path).ok()?, path, least_bytes })
         });

@@ -25,13 +25,6 @@ pub async fn keep_room(
     Ok(())
 }
 
-/// Where SQLite keeps the log of a database.
-pub fn path_of(database: &Path) -> PathBuf {
-    let mut path = database.to_owned().into_os_string();
-    path.push("-wal");
-    path.into()
-}
-
 /// The log of one database.
 #[derive(Debug)]
 pub struct Log {
@@ -44,7 +37,9 @@ pub struct Log {
 
 impl Log {
     pub fn new(database: &Path) -> Self {
-        Self { path: path_of(database), file: None, length: 0 }
+        let mut path = database.to_owned().into_os_string();
+        path.push("-wal");
+        Self { path: path.into(), file: None, length: 0 }
     }
 
     /// If a small write has made the file longer since the last look, the next ones would as well.

@@ -16,9 +16,7 @@ use super::fault::Fault;
 use super::files::Files;
 use super::log;
 use super::open::BUSY_TIMEOUT;
-use super::syncer::Syncer;
 use crate::audit::AuditHead;
-use crate::syncing::Syncing;
 
 /// Writes to the database. Behind a lock, so that this process never competes with itself.
 #[derive(Debug)]
@@ -33,7 +31,6 @@ pub struct Writer {
     options: SqliteConnectOptions,
     files: Files,
     checkpoints: Checkpoints,
-    syncer: Syncer,
     /// Opened when it is first needed.
     appender: Option<Appender>,
     /// The last row of the audit, if this has written it. Others may have appended since.
@@ -60,7 +57,6 @@ impl Writer {
             broken: None,
             is_spent: false,
             checkpoints: Checkpoints::new(options.clone(), Handle::current()),
-            syncer: Syncer::new(options.get_filename()),
             options,
             files,
             appender: None,
@@ -90,30 +86,11 @@ impl Writer {
     /// Appends by one transaction, synced, on this thread: for those who have one to themselves. It
     /// is done again while others keep the database busy.
     pub fn append<T>(&mut self, work: impl Fn(&Appender) -> Result<T, Fault>) -> Result<T, Fault> {
-        self.append_with(Durability::Synced, work)
-    }
-
-    /// The same, but somebody else waits for the disk: it is not to be told of before.
-    pub fn append_unsynced<T>(
-        &mut self,
-        work: impl Fn(&Appender) -> Result<T, Fault>,
-    ) -> Result<(T, Syncing), Fault> {
-        self.syncer.start()?;
-        let done = self.append_with(Durability::Ordered, work)?;
-        Ok((done, self.syncer.sync()))
-    }
-
-    fn append_with<T>(
-        &mut self,
-        durability: Durability,
-        work: impl Fn(&Appender) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
         self.check_disk()?;
         self.checkpoints.count(PAGES_OF_A_WRITE);
         let mut patience = Patience::default();
         loop {
-            let appender = self.appender();
-            let appended = appender.and_then(|appender| appender.within(durability, &work));
+            let appended = self.appender().and_then(&work);
             // What was written to a file that nobody will find again is not written.
             match appended.and_then(|done| self.files.check().map(|()| done)) {
                 Err(fault) if patience.lasts(&fault) => {}
@@ -122,7 +99,7 @@ impl Writer {
         }
     }
 
-    fn appender(&mut self) -> Result<&mut Appender, Fault> {
+    fn appender(&mut self) -> Result<&Appender, Fault> {
         Ok(match &mut self.appender {
             Some(appender) => appender,
             none => none.insert(Appender::open(self.options.get_filename(), BUSY_TIMEOUT)?),
@@ -161,7 +138,6 @@ impl Writer {
     /// Nothing is written after a failure of the disk.
     fn check_disk(&self) -> Result<(), Fault> {
         let failure = self.broken.clone().or_else(|| self.checkpoints.failure());
-        let failure = failure.or_else(|| self.syncer.failure());
         failure.map_or(Ok(()), Err)
     }
 
@@ -203,7 +179,7 @@ async fn finished(
 }
 
 impl Durability {
-    pub const fn pragma(self) -> &'static str {
+    const fn pragma(self) -> &'static str {
         match self {
             Self::Synced => "PRAGMA synchronous = FULL",
             Self::Ordered => "PRAGMA synchronous = NORMAL",

@@ -21,7 +21,7 @@ use crate::record::{
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::scope::{Activation, PolicyScope};
 use crate::table::{RawRow, Table};
-use crate::{Store, StoreError, Syncing};
+use crate::{Store, StoreError};
 
 /// Makes the stores that a program opens fail: `CALL KIND once|lasting PATH`. The file is created
 /// when the failure comes, so that who waits for it knows whether there were enough calls.
@@ -268,8 +268,8 @@ impl Store for FailingStore {
         self.next()?.changed(run, after, at_most).await
     }
 
-    async fn audit_write(&self, rows: &[NewAuditRow]) -> Result<(AuditHead, Syncing), StoreError> {
-        self.next()?.audit_write(rows).await
+    async fn audit_append(&self, rows: &[NewAuditRow]) -> Result<AuditHead, StoreError> {
+        self.next()?.audit_append(rows).await
     }
 
     async fn audit_list(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {

@@ -1,15 +1,18 @@
 //! `audit`, `token`, `halt` and `release --all`, through the real binary.
 
+use std::path::Path;
+use std::process::Command;
+
 use backstop_store::audit::AuditFilter;
 use backstop_store::{Home, SqliteStore, Store as _};
 use serde_json::Value as Json;
 
 mod support;
 
-use support::Test;
 use support::database::{refused_sql, sql};
 use support::looping::{Loop, wait_for};
 use support::serving::Serving;
+use support::{BINARY, Ended, Test};
 
 /// Two runs that halt, one that is held.
 fn decided() -> Test {
@@ -264,6 +267,19 @@ fn one_switch_stops_every_run_and_lets_none_start() {
     test.run(other).exits(0);
     test.run(["halt"]).refused(64, &["--all"]);
     test.leaves_nothing();
+}
+
+#[test]
+fn the_release_that_a_halt_tells_of_can_be_pasted() {
+    let test = Test::new();
+    let labels = ["--label", "team=core ops", "--label", "for=ann's"];
+    let halted = test.run([&["halt", "--all"], &labels[..]].concat()).exits(0).stdout;
+    let pasted = halted.split('`').nth(1).expect("a command");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", pasted]).env_clear().env("HOME", test.path());
+    shell.env("PATH", Path::new(BINARY).parent().expect("a folder"));
+    let released = Ended::new(&shell.output().expect("a shell")).exits(0).stdout;
+    assert!(released.contains("1 order to halt taken back"), "{pasted}: {released}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::operate::refuse_if_supervised;
 use crate::args::{HaltArguments, ReleaseArguments};
 use crate::error::Error;
 use crate::exit_code;
+use crate::report::command_line;
 use crate::shown_commands::complete;
 use crate::store::{Opened, caller};
 use crate::terminal::Terminal;
@@ -48,7 +49,8 @@ pub fn ordered(runs: &[impl std::fmt::Display], labels: &BTreeMap<String, String
         );
     }
     let pairs: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let given: String = pairs.iter().map(|pair| format!(" --label {pair}")).collect();
+    let typed = |pair: &String| format!(" --label {}", command_line(std::slice::from_ref(pair)));
+    let given: String = pairs.iter().map(typed).collect();
     format!(
         "{count} {what} told to stop; nothing with {} starts until\n\
          `backstop release --all{given}`\n{names}",

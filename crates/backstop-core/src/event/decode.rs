@@ -271,13 +271,50 @@ pub(crate) mod number {
         Option::<Share>::deserialize(deserializer).map(|given| given.map(|share| share.0))
     }
 
-    /// An exit code; one that is too large, as some systems have, is held at the largest.
+    /// An exit code, or the number of a signal: one that is too large, as some systems have, is held at
+    /// the largest.
     pub(crate) fn optional_code<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<i32>, D::Error> {
-        let code = Option::<i64>::deserialize(deserializer)?;
-        Ok(code
-            .map(|code| i32::try_from(code).unwrap_or(if code < 0 { i32::MIN } else { i32::MAX })))
+        Option::<Code>::deserialize(deserializer).map(|code| code.map(|code| code.0))
+    }
+
+    struct Code(i32);
+
+    impl<'de> Deserialize<'de> for Code {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_i64(CodeVisitor).map(Code)
+        }
+    }
+
+    struct CodeVisitor;
+
+    impl Visitor<'_> for CodeVisitor {
+        type Value = i32;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a whole number")
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<i32, E> {
+            Ok(i32::try_from(number).unwrap_or(i32::MAX))
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<i32, E> {
+            Ok(i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX }))
+        }
+
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the cast holds a number that is too large at the largest, which is what is wanted"
+        )]
+        fn visit_f64<E: Error>(self, number: f64) -> Result<i32, E> {
+            if number.fract() == 0.0 {
+                Ok(number as i32)
+            } else {
+                Err(E::invalid_value(Unexpected::Float(number), &self))
+            }
+        }
     }
 
     pub(crate) fn shares<'de, D: Deserializer<'de>>(

@@ -42,7 +42,7 @@ pub struct IterationFinished {
     #[serde(deserialize_with = "number::optional_code", skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Number of the signal that ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "number::optional_code", skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     pub timed_out: bool,
     #[serde(deserialize_with = "number::count")]

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(*code, json!({ "type": ["integer", "null"] }));
     }
 
-    /// Values that a schema allows, those at its bounds among them.
+    /// Values that a schema allows, those at its bounds among them, and the largest where it has none.
     fn samples(schema: &Json) -> Vec<Json> {
         if let Some(choices) = schema["enum"].as_array() {
             return choices.clone();
@@ -156,10 +156,16 @@ mod tests {
         let of_kind = |kind: &Json| match kind.as_str().unwrap() {
             "null" => vec![Json::Null],
             "boolean" => vec![json!(true), json!(false)],
-            "integer" => vec![schema.get("minimum").cloned().unwrap_or(json!(-9)), json!(9)],
+            "integer" => {
+                // Without a fraction any number is whole.
+                let least = schema.get("minimum").cloned().unwrap_or(json!(i64::MIN));
+                let whole = [json!(9), json!(9.0), json!(3_000_000_000_u64), json!(u64::MAX)];
+                [least, json!(1e30)].into_iter().chain(whole).collect()
+            }
             "number" => vec![
-                schema.get("minimum").cloned().unwrap_or(json!(-9.5)),
-                schema.get("maximum").cloned().unwrap_or(json!(9.5)),
+                schema.get("minimum").cloned().unwrap_or(json!(f64::MIN)),
+                schema.get("maximum").cloned().unwrap_or(json!(f64::MAX)),
+                schema.get("maximum").cloned().unwrap_or(json!(u64::MAX)),
             ],
             "string" if schema["format"] == "date-time" => vec![json!("2026-05-04T10:00:00Z")],
             "string" if schema["examples"].is_array() => {

@@ -24,8 +24,8 @@ pub use client::{Client, ClientError, Watching};
 pub(crate) use connection::{closed, hand_over};
 pub use place::{Place, PlaceError};
 pub use protocol::{
-    Order, Refusal, Reply, Request, Source, What, error_line, may_emit, may_report, may_tell,
-    read_operation, read_report,
+    Order, Refusal, Reply, Request, Source, What, error_line, may_emit, may_report, read_operation,
+    read_report,
 };
 pub use reporters::Reporters;
 pub use server::{Durable, Server, Settings, durable_in};

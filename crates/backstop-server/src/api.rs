@@ -1,5 +1,6 @@
 //! The handlers, one file for each thing that can be asked about.
 
+mod attempts;
 pub(crate) mod audit;
 pub(crate) mod decide;
 pub(crate) mod difference;

@@ -119,10 +119,7 @@ impl Connection {
     }
 
     async fn refuse(&mut self, refusal: Refusal) {
-        let answer = error_line(&refusal.message);
-        if refusal.forbidden {
-            ask(&self.settings, self.source(), What::Refused(refusal)).await;
-        }
+        let answer = refuse(&self.settings, self.source(), refusal).await;
         self.answer(&answer).await;
     }
 
@@ -177,6 +174,15 @@ pub(crate) async fn closed(closing: &mut watch::Receiver<bool>) {
 pub(super) async fn ask(settings: &Settings, from: Source, what: What) -> String {
     let answer = hand_over(&settings.requests, &settings.durable, from, what).await;
     answer.unwrap_or_else(|problem| error_line(&problem))
+}
+
+/// The answer to what is not taken. An attempt at what is not allowed goes on record before it.
+pub(super) async fn refuse(settings: &Settings, from: Source, refusal: Refusal) -> String {
+    let answer = error_line(&refusal.message);
+    if refusal.forbidden {
+        ask(settings, from, What::Refused(refusal)).await;
+    }
+    answer
 }
 
 /// Hands a request to the one who owns the run, and waits until what it caused is on disk.

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::answer::Answer;
 use super::client::{event_order, hooked_order, order_line};
-use super::connection::ask;
+use super::connection::{ask, refuse};
 use super::protocol::{Order, Source, What, error_line, read_operation};
 use super::server::Settings;
 use crate::clock::wall_time;
@@ -216,7 +216,7 @@ async fn answer(body: &str, settings: &Settings) -> String {
     }
     match read_operation(letter.request.to_string().as_bytes()) {
         Ok(what) => ask(settings, Source::Operator, what).await,
-        Err(refusal) => error_line(&refusal.message),
+        Err(refusal) => refuse(settings, Source::Operator, refusal).await,
     }
 }
 

@@ -180,25 +180,6 @@ pub fn may_report(kind: &EventKind) -> Result<(), Refusal> {
     )))
 }
 
-/// Whether who may report and do nothing else may send this to a run without a supervisor: also how its
-/// iterations begin and end, which nobody else can tell there. What would prove something, or let time
-/// stand still, is for those who may operate the run.
-pub fn may_tell(kind: &EventKind) -> Result<(), Refusal> {
-    if TELLABLE.contains(&kind.type_name()) || may_report(kind).is_ok() {
-        return Ok(());
-    }
-    may_emit(kind)?;
-    let name = kind.type_name();
-    Err(Refusal::forbidden(match kind {
-        EventKind::Usage(_) => {
-            "`usage` events with a `basis` need a token with the scope `operate`: \
-                                they could take back what was counted; leave it out"
-                .to_owned()
-        }
-        _ => format!("`{name}` events need a token with the scope `operate`"),
-    }))
-}
-
 /// Whether a script may send this to a run without a supervisor: also what a supervisor would have
 /// observed, but nothing that backstop writes itself.
 pub fn may_emit(kind: &EventKind) -> Result<(), Refusal> {
@@ -300,9 +281,6 @@ const REPORTABLE: [&str; 14] = [
     "quota",
     "drift",
 ];
-
-/// What a supervisor observes by itself, and takes nothing back.
-const TELLABLE: [&str; 3] = ["iteration_started", "iteration_finished", "matched"];
 
 /// What a supervisor observes by itself, and a script without one may tell.
 const OBSERVABLE: [&str; 7] = [

@@ -18,7 +18,7 @@ use backstop_core::state::RunStatus;
 use backstop_runner::clock::wall_time;
 use backstop_runner::recovery;
 use backstop_runner::socket::inbox::{self, InboxError};
-use backstop_runner::socket::{Answer, may_emit, may_report, may_tell};
+use backstop_runner::socket::{Answer, may_report};
 use backstop_runner::unsupervised::{self, Outcome, ReportKey, Reported, UnsupervisedError};
 use backstop_store::access::Scope;
 use backstop_store::{HaltOrder, Run, StoreError};
@@ -29,6 +29,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::access::Caller;
+use crate::api::attempts::Attempt;
 use crate::api::decide::{answered, hold};
 use crate::api::live;
 use crate::api::runs::{find, key_used, refused};
@@ -78,10 +79,17 @@ pub(crate) async fn report(
     body::check_json(&headers, &bytes)?;
     let key = key(&headers)?;
     let events = read(&bytes)?;
-    check_kinds(&caller, &events)?;
+    let attempt = Attempt::find(&caller, &events);
+    if let Some(attempt) = attempt.as_ref().filter(|_| caller.has(Scope::Operate)) {
+        return Err(attempt.problem(&caller));
+    }
     let Ok(permit) = Arc::clone(&service.reports).try_acquire_owned() else {
         return Err(Problem::busy("too many reports are being taken in; report it again"));
     };
+    if let Some(attempt) = attempt {
+        attempt.note(&service, &name, deadline, permit).await;
+        return Err(attempt.problem(&caller));
+    }
     // Until then nothing can have been taken in.
     let late = |_late| Err(Refused::Store(silent_store()));
     let (run, orders) =
@@ -173,7 +181,7 @@ fn held(service: &Service, unknown: Option<String>) -> Response {
 }
 
 /// What became of a report.
-struct Taken {
+pub(super) struct Taken {
     answer: Answer,
     /// How the run stands that this has halted.
     halted_now: Option<RunStatus>,
@@ -192,7 +200,7 @@ impl From<&Outcome> for Taken {
     }
 }
 
-enum Refused {
+pub(super) enum Refused {
     Store(StoreError),
     Problem(Problem),
 }
@@ -220,7 +228,10 @@ impl From<StoreError> for Refused {
 }
 
 /// Finds a run, and the orders to halt that count for it if nobody supervises it.
-async fn look(service: &Service, name: &str) -> Result<(Run, Option<Vec<HaltOrder>>), Refused> {
+pub(super) async fn look(
+    service: &Service,
+    name: &str,
+) -> Result<(Run, Option<Vec<HaltOrder>>), Refused> {
     let run = match find(service, name).await {
         Ok(run) => run,
         // A store that can't be read has its own answer.
@@ -238,16 +249,16 @@ async fn look(service: &Service, name: &str) -> Result<(Run, Option<Vec<HaltOrde
 }
 
 /// What is reported to a run that nobody supervises.
-struct Report {
-    run: RunId,
-    events: Vec<Event>,
-    key: Option<ReportKey>,
-    orders: Vec<HaltOrder>,
+pub(super) struct Report {
+    pub(super) run: RunId,
+    pub(super) events: Vec<Event>,
+    pub(super) key: Option<ReportKey>,
+    pub(super) orders: Vec<HaltOrder>,
 }
 
 /// Takes a report in, also if who asked has gone meanwhile. What follows from it is settled behind
 /// the answer: that waits for files and for others.
-async fn take_in(
+pub(super) async fn take_in(
     service: &Arc<Service>,
     report: Report,
     permit: OwnedSemaphorePermit,
@@ -332,22 +343,6 @@ pub(crate) fn warn(run: RunId, warnings: &[String]) {
     for warning in warnings {
         tracing::warn!(%run, warning, "a run has a warning");
     }
-}
-
-/// Who may only report can't tell what a supervisor would have observed.
-fn check_kinds(caller: &Caller, events: &[Event]) -> Result<(), Problem> {
-    for event in events {
-        let allowed = match caller.has(Scope::Operate) {
-            true => may_emit(&event.kind),
-            false => may_tell(&event.kind),
-        };
-        allowed.map_err(|refusal| {
-            let kind = event.kind.type_name();
-            tracing::warn!(caller = caller.name(), kind, "an event may not be sent");
-            Problem::forbidden(refusal.to_string()).about("type")
-        })?;
-    }
-    Ok(())
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Event>, Problem> {

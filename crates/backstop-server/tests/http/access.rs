@@ -161,16 +161,16 @@ fn other_ways_to_say_a_token_are_refused() {
 }
 
 #[test]
-fn who_may_only_report_can_not_say_what_proves_something_or_lets_a_run_go_on() {
+fn who_may_only_report_can_not_say_what_a_supervisor_observes() {
     let server = Server::start();
     let reporter = server.token(&[Scope::Report]);
     let both = server.token(&[Scope::Report, Scope::Operate]);
     let begun = with_token(&server, "POST", "/v1/runs", &reporter, "");
     let run = begun.json()["run_id"].as_str().unwrap().to_owned();
     let path = format!("/v1/runs/{run}/events");
-    let proven = r#"{"type":"verification","outcome":"passed"}"#;
-    assert_eq!(with_token(&server, "POST", &path, &reporter, proven).status, 403);
-    assert_eq!(with_token(&server, "POST", &path, &both, proven).status, 200);
+    let finished = r#"{"type":"iteration_finished","exit_code":0}"#;
+    assert_eq!(with_token(&server, "POST", &path, &reporter, finished).status, 403);
+    assert_eq!(with_token(&server, "POST", &path, &both, finished).status, 200);
     for kind in ["raised", "signal", "released", "answered", "resumed", "halted"] {
         let body = format!(r#"{{"type":"{kind}"}}"#);
         for token in [&reporter, &both] {

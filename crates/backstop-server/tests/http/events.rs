@@ -20,16 +20,16 @@ use backstop_store::testing::{FailingStore, Failure, FailureKind};
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-const TWO_FAILS: &str =
+pub const TWO_FAILS: &str =
     r#"{"rule":[{"when":{"type":"consecutive_fails","count":2},"then":"stop"}]}"#;
 
-fn begin(server: &Server, policy: &str) -> String {
+pub fn begin(server: &Server, policy: &str) -> String {
     let answer = server.post("/v1/runs", &format!(r#"{{"policy":{policy}}}"#));
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json()["run_id"].as_str().unwrap().to_owned()
 }
 
-fn failed(id: &str) -> Json {
+pub fn failed(id: &str) -> Json {
     json!({ "type": "unit", "id": id, "status": "failed" })
 }
 
@@ -258,32 +258,6 @@ fn a_stream_ends_when_the_service_does() {
     assert!(begun.elapsed() < Duration::from_secs(9), "it was not waited for until the end");
     // What was sent can be read, and then it is over.
     assert_eq!(numbers(stream, u64::MAX), [0; 0]);
-}
-
-#[rstest]
-#[case(json!({"type": "iteration_finished", "iteration": 1, "exit_code": 0}), Ok(()))]
-#[case(json!({"type": "matched", "pattern": "DONE"}), Ok(()))]
-#[case(json!({"type": "usage", "input_tokens": 5}), Ok(()))]
-#[case(json!({"type": "usage", "input_tokens": 5, "basis": "final"}), Err("the scope `operate`"))]
-#[case(json!({"type": "verification", "outcome": "passed"}), Err("the scope `operate`"))]
-#[case(json!({"type": "suspended", "ms": 0}), Err("the scope `operate`"))]
-#[case(json!({"type": "halted"}), Err("written by backstop itself"))]
-fn what_a_token_to_report_may_tell(#[case] event: Json, #[case] expected: Result<(), &str>) {
-    let server = Server::start();
-    let run = begin(&server, TWO_FAILS);
-    let path = format!("/v1/runs/{run}/events");
-    for scopes in [&[Scope::Report][..], &[Scope::Report, Scope::Operate]] {
-        let bearer = format!("Bearer {}", server.token(scopes));
-        let headers = [("authorization", &*bearer), ("content-type", "application/json")];
-        let answer = server.ask("POST", &path, &headers, &event.to_string());
-        match expected {
-            Err(why) if scopes.len() == 1 || event["type"] == "halted" => {
-                assert_eq!(answer.status, 403, "{answer:?}");
-                assert!(answer.body.contains(why), "{answer:?}");
-            }
-            _ => assert_eq!(answer.status, 200, "{answer:?}"),
-        }
-    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The service over HTTP on loopback, with a store of its own for each test.
 
 mod access;
+mod attempts;
 mod contract;
 mod decide;
 mod events;

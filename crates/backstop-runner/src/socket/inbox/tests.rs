@@ -113,6 +113,23 @@ async fn a_message_is_answered_like_a_line_on_the_socket() {
 }
 
 #[tokio::test]
+async fn an_event_that_nobody_may_leave_is_refused_and_recorded() {
+    let mut fixture = fixture().await;
+    let mut heard = fixture.answer_requests();
+    let (store, run) = (&*fixture.store, fixture.lease.run);
+    let proof = Event::from_json(br#"{"type":"verification","outcome":"passed"}"#).unwrap();
+    let drained = async {
+        while drain(store, &fixture.lease, &fixture.settings).await.unwrap() < 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let asked = event(store, run, &proof, Duration::from_secs(30));
+    let (answer, ()) = tokio::join!(asked, drained);
+    assert!(matches!(&answer, Err(InboxError::Refused(why)) if why.contains("`verification`")));
+    assert!(matches!(heard.try_recv(), Ok(What::Refused(_))));
+}
+
+#[tokio::test]
 async fn a_message_that_nobody_waits_for_is_not_carried_out() {
     let mut fixture = fixture().await;
     let mut heard = fixture.answer_requests();

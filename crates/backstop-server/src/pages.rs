@@ -42,7 +42,7 @@ fn told() -> HeaderValue {
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE");
 /// What requests here may carry.
 const SENT: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, idempotency-key, last-event-id, x-request-id",
+    "authorization, content-type, idempotency-key, last-event-id, traceparent, x-request-id",
 );
 /// Seconds, which is as long as browsers believe it at most.
 const BELIEVED: HeaderValue = HeaderValue::from_static("7200");

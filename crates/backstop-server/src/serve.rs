@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use crate::guard::Peer;
+use crate::guard::{self, Peer};
 use crate::headers::REQUEST_ID;
 use crate::options::{Limits, ServeOptions};
 use crate::pages;
@@ -330,8 +330,13 @@ async fn worked_on(
     let checked = check_head(&request, app.service.limits);
     let mut response = match checked.and_then(|()| gate.check(&request, ends.local)) {
         Ok(()) if origin.is_some() && pages::is_preflight(&request) => {
-            drop(Unread::of(request));
-            pages::preflight()
+            let (parts, _unread) = Unread::of(request).into_parts();
+            let response = match guard::count(&app.service, &parts, None) {
+                Ok(()) => pages::preflight(),
+                Err(too_often) => too_often.into_response(),
+            };
+            app.service.metrics.request("", "", response.status().as_u16(), started.elapsed());
+            response
         }
         Ok(()) => match app.router.clone().call(Unread::of(request)).await {
             Ok(response) => response,

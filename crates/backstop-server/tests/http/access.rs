@@ -1,5 +1,6 @@
 //! Who may ask for what, from where.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -186,7 +187,7 @@ fn pages_of_an_allowed_origin_may_ask_and_read_the_answers() {
         options.allowed_origins = vec!["https://ops.example".to_owned()];
     };
     let server = Server::with(allow, |store| store);
-    let token = server.token(&[Scope::Read]);
+    let token = server.token(&[Scope::Read, Scope::Report]);
     let asks = ("access-control-request-method", "POST");
     let of_page = ("origin", "https://ops.example");
     // Browsers ask first, without a token.
@@ -196,8 +197,18 @@ fn pages_of_an_allowed_origin_may_ask_and_read_the_answers() {
     let methods = answer.header("access-control-allow-methods").unwrap();
     assert!(methods.contains("POST") && methods.contains("DELETE"), "{methods}");
     let sent = answer.header("access-control-allow-headers").unwrap();
-    assert!(sent.contains("authorization") && sent.contains("idempotency-key"), "{sent}");
+    for name in ["authorization", "idempotency-key", "traceparent"] {
+        assert!(sent.contains(name), "{sent}");
+    }
     let bearer = format!("Bearer {token}");
+    // What browsers say of a request that a page sends to another site.
+    let of_site = ("sec-fetch-site", "cross-site");
+    let posted = [JSON, of_page, of_site, ("authorization", bearer.as_str())];
+    let answer = server.ask("POST", "/v1/runs", &posted, "{}");
+    assert_eq!(answer.status, 201, "{answer:?}");
+    assert_eq!(answer.header("access-control-allow-origin"), Some(of_page.1));
+    let foreign = [JSON, ("origin", "https://evil.example"), of_site, posted[3]];
+    assert_eq!(server.ask("POST", "/v1/runs", &foreign, "{}").status, 403);
     for (headers, status) in
         [(vec![of_page, ("authorization", bearer.as_str())], 200), (vec![of_page], 401)]
     {
@@ -214,6 +225,28 @@ fn pages_of_an_allowed_origin_may_ask_and_read_the_answers() {
     // Who is no page is told nothing of pages.
     let answer = with_token(&server, "GET", "/v1/runs", &token, "");
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+}
+
+#[test]
+fn what_browsers_ask_first_is_counted_like_all_else() {
+    let origins = || vec!["https://ops.example".to_owned()];
+    let asked = [("origin", "https://ops.example"), ("access-control-request-method", "POST")];
+    let server = Server::with(|options| options.allowed_origins = origins(), |store| store);
+    for _ in 0..2 {
+        assert_eq!(server.ask("OPTIONS", "/v1/runs", &asked, "").status, 204);
+    }
+    let figures = server.get("/metrics").body;
+    let counted = "backstop_http_requests_total{method=\"\",route=\"\",status=\"204\"} 2";
+    assert!(figures.contains(counted), "{figures}");
+    let few = |options: &mut ServeOptions| {
+        options.allowed_origins = origins();
+        options.limits.requests_per_second = NonZeroU32::new(3);
+    };
+    let server = Server::with(few, |store| store);
+    let answers: Vec<_> = (0..20).map(|_| server.ask("OPTIONS", "/v1/runs", &asked, "")).collect();
+    let refused = answers.iter().find(|answer| answer.status == 429).expect("a refusal");
+    // The page is told, too.
+    assert!(refused.header("access-control-allow-origin").is_some(), "{refused:?}");
 }
 
 #[test]

@@ -198,18 +198,6 @@ fn flags_that_do_not_fit_are_refused() {
     test.run(["serve", "--tls-key", "x.pem"]).refused(64, &["--tls-cert"]);
     test.run(["serve", "--tls-cert", "x.pem", "--tls-key", "x.pem", "--insecure"])
         .refused(64, &["--insecure"]);
-    test.run(["serve", "--tls-cert", "x.pem", "--tls-key", "x.pem", "--listen", "127.0.0.1:0"])
-        .refused(66, &["certificate", "x.pem"]);
-    test.run([
-        "serve",
-        "--tls-cert",
-        "none.pem",
-        "--tls-key",
-        "none.pem",
-        "--listen",
-        "127.0.0.1:0",
-    ])
-    .refused(66, &["certificate", "none.pem"]);
     test.run(["serve", "--rate", "0"]).refused(64, &["--rate"]);
     test.run(["serve", "--otlp", "collector", "--listen", "127.0.0.1:0"])
         .refused(64, &["`collector` is no address"]);
@@ -218,10 +206,33 @@ fn flags_that_do_not_fit_are_refused() {
     test.run(["serve", "--github-url", "github.com"]).refused(64, &["`github.com`"]);
 }
 
+fn self_signed() -> rcgen::CertifiedKey<rcgen::KeyPair> {
+    rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate")
+}
+
+#[test]
+fn files_without_a_certificate_or_key_are_named() {
+    let (made, other) = (self_signed(), self_signed());
+    let test = Test::new()
+        .file("x.pem", "nothing")
+        .file("c.pem", made.cert.pem())
+        .file("k.pem", made.signing_key.serialize_pem())
+        .file("other.pem", other.signing_key.serialize_pem());
+    for (certificate, key, code, words) in [
+        ("x.pem", "k.pem", 65, ["no certificate in", "x.pem"]),
+        ("c.pem", "x.pem", 65, ["no key in", "x.pem"]),
+        ("c.pem", "other.pem", 65, ["can't be used", "other.pem"]),
+        ("none.pem", "k.pem", 66, ["the certificate", "none.pem"]),
+        ("c.pem", "none.pem", 66, ["the key", "none.pem"]),
+    ] {
+        let files = ["--tls-cert", certificate, "--tls-key", key, "--listen", "127.0.0.1:0"];
+        test.run([&["serve"], &files[..]].concat()).refused(code, &words);
+    }
+}
+
 #[test]
 fn tls_is_spoken() {
-    let made =
-        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let made = self_signed();
     let test =
         Test::new().file("c.pem", made.cert.pem()).file("k.pem", made.signing_key.serialize_pem());
     let serving = Serving::start(&test, &["--tls-cert", "c.pem", "--tls-key", "k.pem"], &[]);

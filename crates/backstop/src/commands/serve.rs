@@ -79,9 +79,11 @@ impl From<ServeError> for Error {
             ServeError::NoToken { .. }
             | ServeError::NoTls { .. }
             | ServeError::Collector(CollectorError::Address(_)) => Self::Usage(error.to_string()),
-            ServeError::Tls(TlsError::Certificate { .. } | TlsError::Key { .. }) => {
-                Self::Missing(error.to_string())
-            }
+            ServeError::Tls(TlsError::Unreadable { .. }) => Self::Missing(error.to_string()),
+            ServeError::Tls(
+                TlsError::Absent { path: ref place, .. }
+                | TlsError::Unusable { certificate: ref place, .. },
+            ) => Self::BadData { place: place.clone(), message: error.to_string() },
             other => Self::Unreachable(other.to_string()),
         }
     }

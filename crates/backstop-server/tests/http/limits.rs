@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backstop_server::github::WebhookSecret;
 
-use crate::support::{Server, connect, read_answer, read_head, request};
+use crate::support::{Answer, Server, connect, read_answer, read_head, request};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -85,6 +85,36 @@ fn at_the_end_there_is_time_for_every_request_that_was_let_in() {
     let limits = backstop_server::Limits::default();
     let longest = limits.header_time + limits.body_time + limits.request_time;
     assert!(limits.shutdown_time >= longest, "{limits:?}");
+}
+
+/// A balancer may have opened a connection that it asks by later.
+#[test]
+fn at_the_end_who_is_connected_and_has_not_asked_yet_is_told_so() {
+    let begun = std::time::Instant::now();
+    // On a busy machine the time for a first question may be over before it is asked.
+    while readiness_at_the_end().is_none_or(|answer| answer.status != 503) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nobody is told");
+    }
+}
+
+fn readiness_at_the_end() -> Option<Answer> {
+    let mut server = Server::start();
+    let mut unused = connect(server.address);
+    // They are accepted one after the other.
+    let mut used = connect(server.address);
+    let again = [("connection", "keep-alive")];
+    used.write_all(request("GET", "/readyz", &again, "").as_bytes()).expect("it listens");
+    assert_eq!(read_answer(&mut used).expect("an answer").status, 200);
+    let running = server.running.take().expect("it runs");
+    let ended = server.runtime.spawn(running.shutdown());
+    assert_eq!(used.read(&mut [0]).expect("an end"), 0, "it is told by that");
+    let answer = match unused.write_all(request("GET", "/readyz", &again, "").as_bytes()) {
+        Ok(()) => read_answer(&mut unused),
+        Err(_closed) => None,
+    };
+    server.wait(ended).expect("it ends");
+    assert!(TcpStream::connect(server.address).is_err(), "nobody is let in any more");
+    answer
 }
 
 #[test]

@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use crate::problem::{PROBLEM_TYPE, Problem};
-use crate::route::{Needs, Parameter, Route};
+use crate::route::{AnswerHeader, Needs, Parameter, Route};
 
 /// The document of these routes.
 pub fn document(routes: &[Route]) -> Json {
@@ -95,6 +95,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Json {
         let mut described = json!({ "description": answer.description });
         if !contents.is_empty() {
             described["content"] = contents.into();
+        }
+        for AnswerHeader { name, description, schema } in &answer.headers {
+            described["headers"][name.as_str()] =
+                json!({ "description": description, "schema": schema });
         }
         responses.insert(answer.status.as_str().to_owned(), described);
     }

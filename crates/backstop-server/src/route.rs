@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::body::Bytes;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderName, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use backstop_store::access::Scope;
@@ -79,6 +79,16 @@ pub struct Answer {
     pub description: &'static str,
     /// Its content types, each with what it holds; none for an answer without a body.
     pub contents: Vec<(&'static str, MakeSchema)>,
+    /// What it may say beside its body.
+    pub headers: Vec<AnswerHeader>,
+}
+
+/// What an answer may say beside its body.
+#[derive(Clone, Debug)]
+pub struct AnswerHeader {
+    pub name: HeaderName,
+    pub description: &'static str,
+    pub schema: Json,
 }
 
 /// Answers a request by its head and its body, without the store.
@@ -237,11 +247,8 @@ impl Route {
         match self.answers.iter_mut().find(|answer| answer.status == status) {
             Some(answer) => answer.contents.push((content, schema)),
             None => {
-                self.answers.push(Answer {
-                    status,
-                    description,
-                    contents: vec![(content, schema)],
-                });
+                let (contents, headers) = (vec![(content, schema)], Vec::new());
+                self.answers.push(Answer { status, description, contents, headers });
             }
         }
         self
@@ -250,7 +257,17 @@ impl Route {
     #[must_use]
     pub fn answers_nothing(mut self, description: &'static str) -> Self {
         let status = StatusCode::NO_CONTENT;
-        self.answers.push(Answer { status, description, contents: Vec::new() });
+        let (contents, headers) = (Vec::new(), Vec::new());
+        self.answers.push(Answer { status, description, contents, headers });
+        self
+    }
+
+    /// A header that the answer told of last may have.
+    #[must_use]
+    pub fn tells(mut self, name: HeaderName, description: &'static str, schema: Json) -> Self {
+        if let Some(answer) = self.answers.last_mut() {
+            answer.headers.push(AnswerHeader { name, description, schema });
+        }
         self
     }
 

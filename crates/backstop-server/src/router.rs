@@ -16,6 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::access::Denied;
 use crate::api::{audit, decide, events, operate, policies, runs, service as about, tokens};
 use crate::guard::{self, Door};
+use crate::headers::NEXT_CURSOR;
 use crate::problem::Problem;
 use crate::route::{MakeHandler, Needs, Route};
 use crate::schemas;
@@ -226,7 +227,12 @@ fn of_policies() -> Vec<Route> {
         .query("scope", "Only of this scope.", scope())
         .query("limit", "How many are wanted at most.", up_to(policies::MOST))
         .query("cursor", "Only older ones: the `backstop-next-cursor` of the page before.", whole())
-        .answers::<Vec<policies::Active>>(200, "The changes. Where older ones are left, the header `backstop-next-cursor` leads to them."),
+        .answers::<Vec<policies::Active>>(200, "The changes.")
+        .tells(
+            NEXT_CURSOR,
+            "Where older ones are left: the `cursor` that leads to them.",
+            whole(),
+        ),
         Route::new(Method::GET, "/v1/policies/{hash}", "showPolicy", READ, |door| {
             get(door.before(policies::fetch))
         })

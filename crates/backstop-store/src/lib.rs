@@ -50,7 +50,7 @@ pub use record::{
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
 pub use reruns::{Delivery, FailureSignal, PullRequest};
-pub use scope::{Activation, PolicyScope, is_repository_name};
+pub use scope::{Activation, PastActivation, PolicyScope, is_repository_name};
 pub use sqlite::SqliteStore;
 pub use table::{Cell, Kind, RawRow, TABLES, Table};
 
@@ -80,12 +80,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What was put in force last, for each of these scopes that ever had something, in this order.
     async fn policy_active(&self, scopes: &[PolicyScope]) -> Result<Vec<Activation>, StoreError>;
 
-    /// What was ever put in force, the newest first.
+    /// What was ever put in force, the newest first: what has a smaller number than this, or all.
     async fn policy_history(
         &self,
         scope: Option<&PolicyScope>,
+        before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Activation>, StoreError>;
+    ) -> Result<Vec<PastActivation>, StoreError>;
 
     /// Creates a run. Its policy must be there.
     async fn run_create(&self, run: &Run) -> Result<(), StoreError>;

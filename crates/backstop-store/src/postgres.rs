@@ -38,7 +38,7 @@ use crate::record::{
 };
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::Cells as _;
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -97,9 +97,10 @@ impl Store for PostgresStore {
     async fn policy_history(
         &self,
         scope: Option<&PolicyScope>,
+        before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Activation>, StoreError> {
-        policies::history(&self.client, scope, limit).await
+    ) -> Result<Vec<PastActivation>, StoreError> {
+        policies::history(&self.client, scope, before, limit).await
     }
 
     async fn run_create(&self, run: &Run) -> Result<(), StoreError> {

@@ -87,6 +87,14 @@ pub struct Activation {
     pub at: Timestamp,
 }
 
+/// One that is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastActivation {
+    /// The later, the larger.
+    pub number: u64,
+    pub activation: Activation,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

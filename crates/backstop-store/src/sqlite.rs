@@ -53,7 +53,7 @@ use crate::record::{
 };
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
 use crate::row::count;
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -95,9 +95,10 @@ impl Store for SqliteStore {
     async fn policy_history(
         &self,
         scope: Option<&PolicyScope>,
+        before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Activation>, StoreError> {
-        policies::history(&self.readers, scope, limit).await
+    ) -> Result<Vec<PastActivation>, StoreError> {
+        policies::history(&self.readers, scope, before, limit).await
     }
 
     async fn run_create(&self, run: &Run) -> Result<(), StoreError> {

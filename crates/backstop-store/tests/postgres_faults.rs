@@ -82,7 +82,7 @@ async fn what_people_order_is_done_once_whatever_becomes_of_the_connection() {
     }
     end.store(true, Ordering::SeqCst);
     cutting.await.unwrap();
-    let history = store.policy_history(None, 10_000).await.unwrap();
+    let history = store.policy_history(None, None, 10_000).await.unwrap();
     assert_eq!(history.len(), usize::try_from(ROUNDS).unwrap());
 }
 

@@ -322,9 +322,10 @@ pub(crate) async fn active(
 ) -> Result<Json<Vec<Active>>, Problem> {
     query.end()?;
     // The newest word about each scope counts.
-    let history = service.store.policy_history(None, MOST_CHANGES).await?;
+    let history = service.store.policy_history(None, None, MOST_CHANGES).await?;
     let mut seen = BTreeSet::new();
-    let newest = history.into_iter().filter(|one| seen.insert(one.scope.clone()));
+    let newest = history.into_iter().map(|past| past.activation);
+    let newest = newest.filter(|one| seen.insert(one.scope.clone()));
     let in_force = newest.filter(|one| one.policy_hash.is_some());
     Ok(Json(in_force.map(Active::from).collect()))
 }
@@ -335,18 +336,16 @@ pub(crate) async fn history(
 ) -> Result<Response, Problem> {
     let scope = query.one("scope")?.map(|text| scope_of(&text)).transpose()?;
     let limit = query.limit(USUAL, MOST)?;
-    let cursor: Option<u64> = query.whole("cursor")?;
+    let before: Option<u64> = query.whole("cursor")?;
     query.end()?;
-    let all = service.store.policy_history(scope.as_ref(), MOST_CHANGES).await?;
-    // Counted from the oldest one, which stays the first however many come.
-    let cursor = cursor.map_or(all.len(), |older| usize::try_from(older).unwrap_or(usize::MAX));
-    let older = cursor.min(all.len());
-    let page = all.iter().skip(all.len() - older).take(limit as usize).cloned().map(Active::from);
-    let page: Vec<_> = page.collect();
-    let left = older - page.len();
+    let mut found = service.store.policy_history(scope.as_ref(), before, limit + 1).await?;
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let next_cursor = found.last().filter(|_| more).map(|last| last.number);
+    let page: Vec<_> = found.into_iter().map(|past| Active::from(past.activation)).collect();
     let mut response = Json(page).into_response();
-    if left > 0 {
-        response.headers_mut().insert(NEXT_CURSOR, left.into());
+    if let Some(cursor) = next_cursor {
+        response.headers_mut().insert(NEXT_CURSOR, cursor.into());
     }
     Ok(response)
 }

@@ -40,6 +40,8 @@ fn the_document_is_whole() {
     assert_eq!(rerun["prNumber"]["maximum"], 9_007_199_254_740_991_u64);
     let signals = parameter("previousFailureSignals")["pattern"].as_str().unwrap();
     assert!(signals.contains("{0,256}"), "{signals}");
+    let history = &document["paths"]["/v1/policies/history"]["get"]["responses"]["200"];
+    assert_eq!(history["headers"]["backstop-next-cursor"]["schema"]["type"], "integer");
     // Every reference leads somewhere.
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"").skip(1) {

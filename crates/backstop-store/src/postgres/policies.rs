@@ -4,8 +4,9 @@ use super::client::{Again, Client, MayBeDone};
 use super::fault::Fault;
 use super::sql::{Value, sql};
 use crate::StoreError;
+use crate::encode::number;
 use crate::record::StoredPolicy;
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 
 pub async fn put(client: &Client, policy: &StoredPolicy) -> Result<(), StoreError> {
     let values = [
@@ -92,13 +93,15 @@ pub async fn active(
 pub async fn history(
     client: &Client,
     scope: Option<&PolicyScope>,
+    before: Option<u64>,
     limit: u32,
-) -> Result<Vec<Activation>, StoreError> {
+) -> Result<Vec<PastActivation>, StoreError> {
     let scope = scope.map(PolicyScope::to_string);
+    let before = before.map_or(i64::MAX, number);
     let select = sql(
-        "SELECT * FROM policy_activations WHERE $1::text IS NULL OR scope = $1 \
-         ORDER BY number DESC LIMIT $2",
-        &[scope.as_ref().into(), limit.into()],
+        "SELECT * FROM policy_activations WHERE number < $2 AND ($1::text IS NULL OR scope = $1) \
+         ORDER BY number DESC LIMIT $3",
+        &[scope.as_ref().into(), before.into(), limit.into()],
     );
     client.all(select).await
 }

@@ -5,7 +5,7 @@ use super::{Cells, FromRow, Unreadable, count, json, optional, optional_time, ow
 use crate::access::{Scope, TokenRecord};
 use crate::halting::HaltOrder;
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 
 impl FromRow for Activation {
     fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
@@ -15,6 +15,12 @@ impl FromRow for Activation {
             by: owned(row, "by")?,
             at: time(row, "at")?,
         })
+    }
+}
+
+impl FromRow for PastActivation {
+    fn from_row(row: &impl Cells) -> Result<Self, Unreadable> {
+        Ok(Self { number: count(row, "number")?, activation: Activation::from_row(row)? })
     }
 }
 

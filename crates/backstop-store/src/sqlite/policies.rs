@@ -6,9 +6,9 @@ use super::fault::Fault;
 use super::reader::Readers;
 use super::writer::{Durability, Writer};
 use crate::StoreError;
-use crate::encode::json;
+use crate::encode::{json, number};
 use crate::record::StoredPolicy;
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 
 pub async fn put(writer: &Mutex<Writer>, policy: &StoredPolicy) -> Result<(), StoreError> {
     let query = sqlx::query(
@@ -75,11 +75,13 @@ pub async fn active(
 pub async fn history(
     readers: &Readers,
     scope: Option<&PolicyScope>,
+    before: Option<u64>,
     limit: u32,
-) -> Result<Vec<Activation>, StoreError> {
+) -> Result<Vec<PastActivation>, StoreError> {
     let query = sqlx::query(
-        "SELECT * FROM policy_activations WHERE ?1 IS NULL OR scope = ?1 \
-         ORDER BY number DESC LIMIT ?2",
+        "SELECT * FROM policy_activations WHERE number < ?2 AND (?1 IS NULL OR scope = ?1) \
+         ORDER BY number DESC LIMIT ?3",
     );
-    readers.all(query.bind(scope.map(PolicyScope::to_string)).bind(limit)).await
+    let before = before.map_or(i64::MAX, number);
+    readers.all(query.bind(scope.map(PolicyScope::to_string)).bind(before).bind(limit)).await
 }

@@ -19,7 +19,7 @@ use crate::record::{
     StoredEvent, StoredPolicy, Unsupervised,
 };
 use crate::reruns::{Delivery, FailureSignal, PullRequest};
-use crate::scope::{Activation, PolicyScope};
+use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
 
@@ -247,9 +247,10 @@ impl Store for FailingStore {
     async fn policy_history(
         &self,
         scope: Option<&PolicyScope>,
+        before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Activation>, StoreError> {
-        self.next()?.policy_history(scope, limit).await
+    ) -> Result<Vec<PastActivation>, StoreError> {
+        self.next()?.policy_history(scope, before, limit).await
     }
 
     async fn intervention_list(

@@ -68,10 +68,24 @@ pub async fn the_last_policy_put_in_force_is_in_force(open: impl AsyncFn() -> Ar
     assert_eq!(store.policy_active(&[]).await.unwrap(), []);
     let mut newest_first = made.to_vec();
     newest_first.reverse();
-    assert_eq!(store.policy_history(None, 10).await.unwrap(), newest_first);
-    assert_eq!(store.policy_history(None, 1).await.unwrap(), newest_first[..1]);
-    assert_eq!(store.policy_history(Some(&label), 10).await.unwrap(), newest_first[1..3]);
-    assert_eq!(store.policy_history(Some(&repository), 10).await.unwrap(), []);
+    let history = async |scope: Option<&PolicyScope>, before, limit| {
+        let past = store.policy_history(scope, before, limit).await.unwrap();
+        let numbers: Vec<_> = past.iter().map(|one| one.number).collect();
+        let made: Vec<_> = past.into_iter().map(|one| one.activation).collect();
+        (numbers, made)
+    };
+    let (numbers, all) = history(None, None, 10).await;
+    assert_eq!(all, newest_first);
+    assert!(numbers.is_sorted_by(|later, earlier| later > earlier), "{numbers:?}");
+    assert_eq!(history(None, None, 1).await.1, newest_first[..1]);
+    assert_eq!(history(Some(&label), None, 10).await.1, newest_first[1..3]);
+    assert_eq!(history(Some(&repository), None, 10).await.1, []);
+    // A page begins behind the one before, also where more was put in force since.
+    assert_eq!(history(None, Some(numbers[1]), 1).await.1, newest_first[2..3]);
+    assert_eq!(history(Some(&label), Some(numbers[0]), 10).await.1, newest_first[1..3]);
+    assert_eq!(history(Some(&label), Some(numbers[1]), 10).await.1, newest_first[2..3]);
+    assert_eq!(history(None, Some(numbers[3]), 10).await.1, []);
+    assert_eq!(history(None, Some(u64::MAX), 10).await.1, newest_first);
 }
 
 pub async fn tokens_are_found_by_hash_until_revoked(open: impl AsyncFn() -> Arc<dyn Store>) {

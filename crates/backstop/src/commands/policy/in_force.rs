@@ -5,7 +5,7 @@ use std::io::Write as _;
 use backstop_core::policy::{Policy, difference};
 use backstop_runner::clock::wall_time;
 use backstop_runner::loading;
-use backstop_store::Activation;
+use backstop_store::{Activation, PastActivation};
 
 use crate::args::{ActivateArguments, DiffArguments, HistoryArguments};
 use crate::commands::operate::{pinned, refuse_if_supervised};
@@ -43,12 +43,12 @@ pub fn activate(arguments: &ActivateArguments, terminal: &mut Terminal) -> Resul
 
 pub fn history(arguments: &HistoryArguments, terminal: &mut Terminal) -> Result<u8, Error> {
     let opened = Opened::existing(&arguments.store)?;
-    let listed = opened.store.policy_history(arguments.scope.as_ref(), arguments.limit);
+    let listed = opened.store.policy_history(arguments.scope.as_ref(), None, arguments.limit);
     let listed = opened.wait(listed)?;
     if listed.is_empty() && !arguments.json {
         terminal.remark("no policy was ever put in force there");
     }
-    for activation in &listed {
+    for PastActivation { activation, .. } in &listed {
         if arguments.json {
             writeln!(terminal.out, "{}", serde_json::json!(activation))?;
             continue;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use backstop_core::document::Syntax;
 use backstop_runner::clock::wall_time;
 use backstop_server::ServeOptions;
 use backstop_server::github::Github;
@@ -135,6 +136,42 @@ async fn nothing_failed_is_nothing_to_do() {
     assert_eq!(asked(&test, json!({})).await["decision"], "NOOP");
     assert_eq!(asked(&test, json!({"mode": "ALL_JOBS"})).await["decision"], "RERUN_TRIGGERED");
     assert_eq!(github.orders(), ["POST /repos/acme/shop/actions/runs/40/rerun"]);
+}
+
+/// What failed last in the pull request may be nothing that is run again here.
+#[rstest]
+#[case::a_run(json!({"runId": 40, "maxAttempts": 5}))]
+#[case::all_of_the_head(json!({"maxAttempts": 5}))]
+#[tokio::test]
+async fn what_fails_in_the_same_way_again_is_held_whatever_else_failed_since(#[case] which: Json) {
+    let github = StandIn::start().await;
+    let test = TestService::beside(&github).await;
+    let lawbook = r#"{"stopRules": {"maxRerunsPerJob": 3, "noSignalChangeThreshold": 2}}"#;
+    test.put_in_force("global", lawbook, Syntax::Json).await;
+    let of_repository = json!({"id": 1, "full_name": "acme/shop"});
+    for attempt in [1, 2] {
+        github.add_run(40, attempt, &[("unit", "failure", "ECONNRESET")]);
+        let run = json!({
+            "id": 40, "run_attempt": attempt, "status": "completed", "conclusion": "failure",
+            "head_sha": HEAD, "pull_requests": [{"number": 7}],
+        });
+        let told = json!({"action": "completed", "workflow_run": run, "repository": of_repository});
+        let told = test.deliver("workflow_run", &format!("d-{attempt}"), &told.to_string()).await;
+        assert_eq!(told.word("status"), "decided", "{}", told.text);
+    }
+    let check = json!({
+        "id": 9, "name": "ci/other", "completed_at": "2026-05-04T10:00:00Z", "head_sha": HEAD,
+        "conclusion": "failure", "check_suite": {"id": 77}, "app": {"slug": "circleci"},
+        "pull_requests": [{"number": 7}],
+    });
+    let told = json!({"action": "completed", "check_run": check, "repository": of_repository});
+    let told = test.deliver("check_run", "d-3", &told.to_string()).await;
+    assert_eq!(told.word("status"), "decided", "{}", told.text);
+    let answer = asked(&test, which).await;
+    assert_eq!(
+        (&answer["stopDecision"], &answer["reasonCode"]),
+        (&json!("HOLD"), &json!("NO_SIGNAL_CHANGE"))
+    );
 }
 
 #[tokio::test]

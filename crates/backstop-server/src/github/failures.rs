@@ -161,6 +161,7 @@ impl Case {
             repository: self.repository.clone(),
             pr_number: self.pr_number,
             run_id: self.run,
+            about: self.about.clone(),
             request_id,
             facts: FailureFacts {
                 job_attempts,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use backstop_core::facts::FailureFacts;
 use backstop_core::rerun::Answer;
 use backstop_core::time::Timestamp;
+use backstop_store::StoreError;
 use backstop_store::audit::NewAuditRow;
-use backstop_store::{FailureSignal, StoreError};
 
 use super::deciding::{self, Block, Evidence};
 use super::lawbook::Lawbook;
@@ -175,7 +175,7 @@ fn told(block: Block) -> Block {
     block
 }
 
-/// The hashes of the last failures of the job that failed last, in the run if one is named, the
+/// The hashes of the last failures of the job that failed last in what the question is about, the
 /// oldest first. They are those of all runs of the pull request: every push begins another run, and
 /// the same failure in each of them is no change.
 async fn remembered_signals(
@@ -184,9 +184,7 @@ async fn remembered_signals(
 ) -> Result<Vec<String>, StoreError> {
     let mut signals =
         service.store.signal_list(&question.pull_request(), None, MOST_SIGNALS).await?;
-    let is_meant =
-        |signal: &&FailureSignal| question.run_id.is_none_or(|run| signal.workflow_run_id == run);
-    let last = signals.iter().rfind(is_meant);
+    let last = signals.iter().rfind(|signal| question.is_about(signal));
     let Some(job) = last.map(|last| last.job.clone()) else { return Ok(Vec::new()) };
     signals.retain(|signal| signal.job == job);
     Ok(signals.into_iter().map(|signal| signal.hash).collect())

@@ -23,10 +23,13 @@ pub(super) fn question(
     parameters.refuse_missing()?;
     let (owner, repo) = (parameters.required("owner"), parameters.required("repo"));
     let signals = parameters.given("previousFailureSignals");
+    let repository = repository(owner, repo)?;
+    let run_id = parameters.read("runId", positive)?;
     Ok(Question {
-        repository: repository(owner, repo)?,
+        repository,
         pr_number,
-        run_id: parameters.read("runId", positive)?,
+        run_id,
+        about: run_id.into_iter().collect(),
         request_id,
         facts: FailureFacts {
             job_attempts: parameters.read("currentJobAttempts", whole)?.unwrap_or_default(),

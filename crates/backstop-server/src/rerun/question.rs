@@ -5,7 +5,7 @@ use std::fmt;
 use crate::access::Caller;
 use backstop_core::facts::FailureFacts;
 use backstop_runner::chance;
-use backstop_store::{PolicyScope, PullRequest, is_repository_name};
+use backstop_store::{FailureSignal, PolicyScope, PullRequest, is_repository_name};
 use serde::{Deserialize, Serialize};
 
 /// A question about a pull request.
@@ -14,6 +14,8 @@ pub struct Question {
     pub repository: Repository,
     pub pr_number: u64,
     pub run_id: Option<u64>,
+    /// The workflow runs, or the suites of checks, that it is about; none: all of the pull request.
+    pub about: Vec<u64>,
     pub request_id: String,
     pub facts: FailureFacts,
     pub signals: SignalSource,
@@ -25,6 +27,11 @@ impl Question {
     pub fn pull_request(&self) -> PullRequest {
         PullRequest::new(&self.repository.owner, &self.repository.name, self.pr_number)
     }
+
+    /// Whether it is about this failure.
+    pub(super) fn is_about(&self, signal: &FailureSignal) -> bool {
+        self.about.is_empty() || self.about.contains(&signal.workflow_run_id)
+    }
 }
 
 /// Where the failure signals come from.
@@ -33,7 +40,7 @@ impl Question {
 pub enum SignalSource {
     /// They came with the question; none is an answer too.
     Given,
-    /// Of the job that failed last in this pull request, in this run if one is named; in all runs.
+    /// Of the job that failed last in what the question is about; in all runs of the pull request.
     Remembered,
 }
 

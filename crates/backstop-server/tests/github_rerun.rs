@@ -118,6 +118,7 @@ async fn what_has_failed_for_too_long_is_not_run_again(#[case] which: Json) {
         hash: "a1".to_owned(),
         class: Some("infra transient".to_owned()),
         at: wall_time().minus(Duration::from_secs(2 * 3600)),
+        is_outdated: false,
     };
     test.store.signal_put(&signal).await.expect("the store can be written");
     let answer = asked(&test, which).await;

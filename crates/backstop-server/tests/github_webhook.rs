@@ -92,66 +92,6 @@ async fn what_may_pass_is_run_again_once(
     assert!(world.comments[0].1.contains("| test | 1 |"), "{}", world.comments[0].1);
 }
 
-/// A failed check of another app, or the end of its suite.
-fn failed_check(event: &str, id: u64, summary: &str) -> String {
-    let of = json!([{"number": 7, "base": {"repo": {"id": 1}}}]);
-    let mut told = json!({
-        "id": id, "conclusion": "failure", "head_sha": HEAD, "app": {"slug": "circleci"},
-        "pull_requests": of,
-    });
-    if event == "check_run" {
-        told["name"] = "ci/lint".into();
-        told["completed_at"] = "2026-05-04T10:00:00Z".into();
-        told["check_suite"] = json!({"id": 77});
-        told["output"] = json!({"title": "lint", "summary": summary});
-    }
-    json!({"action": "completed", event: told, "repository": {"id": 1, "full_name": "acme/shop"}})
-        .to_string()
-}
-
-#[tokio::test]
-async fn a_failure_of_a_check_counts_once_however_often_it_is_told() {
-    let github = StandIn::start().await;
-    let test = TestService::beside(&github).await;
-    let mut attempts = Vec::new();
-    // The last one is another failure.
-    for (delivery, check) in [("d-1", 9), ("d-2", 9), ("d-3", 9), ("d-4", 10)] {
-        let body = failed_check("check_run", check, "read ECONNRESET");
-        let reply = test.deliver("check_run", delivery, &body).await;
-        let counts = &reply.json()["decision"]["evidence"]["attemptCounts"];
-        attempts.push(counts["currentJobAttempts"].as_u64().unwrap());
-    }
-    assert_eq!(attempts, [0, 0, 0, 1]);
-    assert_eq!(signals(&test).await.len(), 2);
-}
-
-#[tokio::test]
-async fn the_end_of_a_suite_is_decided_by_what_failed_in_it() {
-    let github = StandIn::start().await;
-    let test = TestService::beside(&github).await;
-    for (check, summary) in
-        [(9, "12 problems (12 errors, 0 warnings)"), (10, "12 problems (12 errors)")]
-    {
-        test.deliver(
-            "check_run",
-            &format!("d-{check}"),
-            &failed_check("check_run", check, summary),
-        )
-        .await;
-    }
-    let ended = failed_check("check_suite", 77, "");
-    let decision = test.deliver("check_suite", "d-1", &ended).await.json()["decision"].clone();
-    assert_eq!(
-        (&decision["decision"], &decision["reasonCode"]),
-        (&json!("HOLD"), &json!("NON_RETRIABLE"))
-    );
-    assert_eq!(decision["evidence"]["attemptCounts"]["currentJobAttempts"], 1);
-    // Nothing is known to have failed in another one.
-    let other = failed_check("check_suite", 78, "");
-    let decision = test.deliver("check_suite", "d-2", &other).await.json()["decision"].clone();
-    assert_ne!(decision["reasonCode"], "NON_RETRIABLE");
-}
-
 #[tokio::test]
 async fn a_policy_that_does_not_say_so_has_nothing_done() {
     let github = StandIn::start().await;

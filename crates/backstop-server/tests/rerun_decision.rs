@@ -255,6 +255,7 @@ async fn remembered_failures_of_the_job_that_failed_last_count() {
                 hash: hash.to_owned(),
                 class: None,
                 at: Timestamp::default(),
+                is_outdated: false,
             })
             .await
             .unwrap();

@@ -49,7 +49,7 @@ pub use record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, NewEvent, Receipt, Run, RunFilter,
     RunUpdate, Snapshot, StoredEvent, StoredPolicy, Unsupervised, Writer,
 };
-pub use reruns::{Delivery, FailureSignal, PullRequest};
+pub use reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, PullRequest};
 pub use scope::{Activation, PastActivation, PolicyScope, is_repository_name};
 pub use sqlite::SqliteStore;
 pub use table::{Cell, Kind, RawRow, TABLES, Table};
@@ -217,6 +217,13 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Remembers what a failed attempt looked like.
     async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError>;
+
+    /// Remembers how a check failed: the next time in its suite, unless this very failure is known.
+    /// Answers which time it was, from 1.
+    async fn signal_put_check(&self, failure: &CheckFailure) -> Result<u64, StoreError>;
+
+    /// How a check failed in a suite before it passed says nothing of it any more.
+    async fn signal_outdate(&self, passed: &CheckPass) -> Result<(), StoreError>;
 
     /// The last failures of a pull request, of one job or of all, the oldest first.
     async fn signal_list(

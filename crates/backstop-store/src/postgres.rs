@@ -36,7 +36,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{Delivery, FailureSignal, PullRequest};
+use crate::reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, PullRequest};
 use crate::row::Cells as _;
 use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
@@ -258,6 +258,14 @@ impl Store for PostgresStore {
 
     async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError> {
         service::put_signal(&self.client, signal).await
+    }
+
+    async fn signal_put_check(&self, failure: &CheckFailure) -> Result<u64, StoreError> {
+        service::put_check(&self.client, failure).await
+    }
+
+    async fn signal_outdate(&self, passed: &CheckPass) -> Result<(), StoreError> {
+        service::outdate_signals(&self.client, passed).await
     }
 
     async fn signal_list(

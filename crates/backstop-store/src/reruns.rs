@@ -43,4 +43,38 @@ pub struct FailureSignal {
     pub hash: String,
     pub class: Option<String>,
     pub at: Timestamp,
+    /// It was a check's, which has passed since.
+    pub is_outdated: bool,
+}
+
+/// A failure of a check. Nobody numbers its attempts: each failure of it in a suite is the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckFailure {
+    pub pull_request: PullRequest,
+    pub check: String,
+    /// What a workflow run is to a job.
+    pub suite: u64,
+    /// Together with its end it is this failure and no other, however often it is told.
+    pub check_run: u64,
+    pub ended_at: Timestamp,
+    pub hash: String,
+    pub class: Option<String>,
+    pub at: Timestamp,
+}
+
+/// A check has passed, whatever pull requests it was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckPass {
+    /// In lower case, like those of pull requests.
+    pub(crate) owner: String,
+    pub(crate) repo: String,
+    pub(crate) check: String,
+    pub(crate) suite: u64,
+    pub(crate) ended_at: Timestamp,
+}
+
+impl CheckPass {
+    pub fn new(owner: &str, repo: &str, check: String, suite: u64, ended_at: Timestamp) -> Self {
+        Self { owner: owner.to_lowercase(), repo: repo.to_lowercase(), check, suite, ended_at }
+    }
 }

@@ -51,7 +51,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{Delivery, FailureSignal, PullRequest};
+use crate::reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, PullRequest};
 use crate::row::count;
 use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
@@ -351,6 +351,14 @@ impl Store for SqliteStore {
 
     async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError> {
         reruns::put(&self.writer, signal).await
+    }
+
+    async fn signal_put_check(&self, failure: &CheckFailure) -> Result<u64, StoreError> {
+        reruns::put_check(&self.writer, failure).await
+    }
+
+    async fn signal_outdate(&self, passed: &CheckPass) -> Result<(), StoreError> {
+        reruns::outdate(&self.writer, passed).await
     }
 
     async fn signal_list(

@@ -199,6 +199,9 @@ pub const TABLES: &[Table] = &[
             ("hash", Text),
             ("class", Text),
             ("at", Number),
+            ("check_run", Number),
+            ("ended_at", Number),
+            ("outdated", Flag),
         ],
         ..NUMBERED
     },

@@ -12,8 +12,8 @@ use backstop_store::access::{Scope, TokenRecord};
 use backstop_store::audit::{Hash, verify};
 use backstop_store::testing::{postgres, sample};
 use backstop_store::{
-    Activation, Batch, CopyError, FailureSignal, HaltOrder, NewEvent, PolicyScope, PostgresStore,
-    PullRequest, RawRow, Receipt, Run, ServerUrl, Store, TABLES, copy,
+    Activation, Batch, CheckFailure, CheckPass, CopyError, FailureSignal, HaltOrder, NewEvent,
+    PolicyScope, PostgresStore, PullRequest, RawRow, Receipt, Run, ServerUrl, Store, TABLES, copy,
 };
 use sqlx::{Connection as _, Executor as _};
 
@@ -146,8 +146,22 @@ async fn fill(store: &Arc<dyn Store>) {
         hash: "h".to_owned(),
         class: None,
         at: sample::TIME,
+        is_outdated: false,
     };
     store.signal_put(&signal).await.unwrap();
+    let failure = CheckFailure {
+        pull_request: signal.pull_request,
+        check: "lint".to_owned(),
+        suite: 6,
+        check_run: 9,
+        ended_at: sample::TIME,
+        hash: "h".to_owned(),
+        class: Some("lint error".to_owned()),
+        at: sample::TIME,
+    };
+    store.signal_put_check(&failure).await.unwrap();
+    let passed = CheckPass::new("acme", "app", failure.check, 6, sample::now());
+    store.signal_outdate(&passed).await.unwrap();
     store.delivery_take("d", "service", sample::TIME).await.unwrap();
     let order = HaltOrder { number: 0, labels: BTreeMap::new(), why: None, by, at: sample::TIME };
     store.halt_order(&order).await.unwrap();

@@ -137,6 +137,11 @@ pub(super) fn is_failure(conclusion: Option<&str>) -> bool {
     matches!(conclusion, Some("failure" | "timed_out" | "startup_failure"))
 }
 
+/// Whether a check that ended so keeps nobody from merging.
+pub(super) fn is_pass(conclusion: Option<&str>) -> bool {
+    matches!(conclusion, Some("success" | "neutral" | "skipped"))
+}
+
 impl Client {
     pub(super) fn run(&self, of: &Repository, run: u64) -> Result<WorkflowRun, ClientError> {
         self.get(&format!("/repos/{of}/actions/runs/{run}"))

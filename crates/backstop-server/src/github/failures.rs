@@ -100,6 +100,7 @@ pub(super) async fn remember(
             hash: one.hash.clone(),
             class: Some(one.class.name().to_owned()),
             at: service.now(),
+            is_outdated: false,
         };
         service.store.signal_put(&signal).await?;
     }
@@ -127,6 +128,11 @@ impl Case {
         PullRequest::new(&self.repository.owner, &self.repository.name, self.pr_number)
     }
 
+    /// Whether it is about a failure that was not followed by a pass.
+    pub(super) fn is_about(&self, signal: &FailureSignal) -> bool {
+        self.about.contains(&signal.workflow_run_id) && !signal.is_outdated
+    }
+
     /// The question, with the gravest class of what failed now.
     pub(super) async fn question(
         &self,
@@ -144,7 +150,7 @@ impl Case {
             *latest = attempt.max(*latest);
         }
         let total = attempts.values().map(|attempt| attempt.saturating_sub(1)).sum();
-        let of_these = |signal: &&FailureSignal| self.about.contains(&signal.workflow_run_id);
+        let of_these = |signal: &&FailureSignal| self.is_about(signal);
         let gravest = failed.iter().map(|one| one.class).max().map(|class| class.name().to_owned());
         let mut question = self.question_unread(request_id, actor);
         let facts = &mut question.facts;

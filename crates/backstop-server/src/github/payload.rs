@@ -1,11 +1,20 @@
 //! What a delivery says.
 
+use backstop_core::time::Timestamp;
+use backstop_store::CheckPass;
 use serde::Deserialize;
 
-use super::api::{Id, Job, PullRequestRef, WorkflowRun, is_failure};
+use super::api::{Id, Job, PullRequestRef, WorkflowRun, is_failure, is_pass};
 use crate::rerun::Repository;
 
-/// A failed completion that a delivery tells of.
+/// What a delivery tells of.
+#[derive(Debug)]
+pub(super) enum Completion {
+    Failed(Told),
+    Passed(CheckPass),
+}
+
+/// A failed completion.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) repository: Repository,
@@ -29,17 +38,17 @@ pub(super) enum Failure {
 /// A failed check of another app.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
+    pub(super) id: u64,
     pub(super) suite: u64,
     pub(super) name: String,
     pub(super) output: String,
-    /// Which failure of which check it is, so that one that is told of twice is known again.
-    pub(super) failure: Option<String>,
+    pub(super) ended_at: Option<Timestamp>,
 }
 
 /// Reads a delivery; `Err` says why it is none of our business.
 ///
 /// The outer error is for a body that is not what GitHub sends.
-pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, String> {
+pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Completion, String>, String> {
     if !matches!(event, "workflow_run" | "workflow_job" | "check_run" | "check_suite") {
         return Ok(Err(format!("`{event}` is not about jobs")));
     }
@@ -62,8 +71,10 @@ pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, Str
     let actions = |app: &Option<App>| {
         app.as_ref().and_then(|app| app.slug.as_deref()) == Some("github-actions")
     };
-    let told =
-        |pull_requests, head_sha, what| Ok(Ok(Told { repository, pull_requests, head_sha, what }));
+    let of = repository.clone();
+    let told = |pull_requests, head_sha, what| {
+        Ok(Ok(Completion::Failed(Told { repository, pull_requests, head_sha, what })))
+    };
     match event {
         "workflow_run" => {
             let mut run = delivery.workflow_run.ok_or_else(missing)?;
@@ -82,25 +93,31 @@ pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, Str
         }
         "check_run" => {
             let check = delivery.check_run.ok_or_else(missing)?;
-            if !is_failure(check.conclusion.as_deref()) {
-                return Ok(Err(not_failed(check.conclusion.as_deref())));
-            }
             if actions(&check.app) {
                 return Ok(
                     Err("a check of GitHub Actions is told of by `workflow_job`".to_owned()),
                 );
             }
+            let name = check.name.filter(|name| !name.is_empty());
+            let name = name.unwrap_or_else(|| "unnamed".to_owned());
+            // A check that is in no suite stands for itself.
+            let suite = check.check_suite.map_or(check.id, |suite| suite.id);
+            let conclusion = check.conclusion.as_deref();
+            if let Some(ended_at) = check.completed_at.filter(|_| is_pass(conclusion)) {
+                let passed = CheckPass::new(&of.owner, &of.name, name, suite, ended_at);
+                return Ok(Ok(Completion::Passed(passed)));
+            }
+            if !is_failure(conclusion) {
+                return Ok(Err(not_failed(conclusion)));
+            }
             let output = check.output.unwrap_or_default();
             let output = [output.title, output.summary, output.text];
-            let ended = check.completed_at.unwrap_or_default();
             let what = Failure::Check(Check {
-                failure: check.id.map(|id| format!("{id}:{ended}")),
-                suite: check.check_suite.map_or(0, |suite| suite.id),
-                name: check
-                    .name
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or_else(|| "unnamed".to_owned()),
+                id: check.id,
+                suite,
+                name,
                 output: output.into_iter().flatten().collect::<Vec<_>>().join("\n"),
+                ended_at: check.completed_at,
             });
             told(own(check.pull_requests), check.head_sha, what)
         }
@@ -114,11 +131,7 @@ pub(super) fn read(event: &str, body: &[u8]) -> Result<Result<Told, String>, Str
                     Err("a suite of GitHub Actions is told of by `workflow_run`".to_owned()),
                 );
             }
-            told(
-                own(suite.pull_requests),
-                suite.head_sha,
-                Failure::Suite { id: suite.id.unwrap_or(0) },
-            )
+            told(own(suite.pull_requests), suite.head_sha, Failure::Suite { id: suite.id })
         }
     }
 }
@@ -159,10 +172,9 @@ struct Named {
 
 #[derive(Deserialize)]
 struct CheckRun {
+    id: u64,
     #[serde(default)]
-    id: Option<u64>,
-    #[serde(default)]
-    completed_at: Option<String>,
+    completed_at: Option<Timestamp>,
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -181,8 +193,7 @@ struct CheckRun {
 
 #[derive(Deserialize)]
 struct CheckSuite {
-    #[serde(default)]
-    id: Option<u64>,
+    id: u64,
     #[serde(default)]
     conclusion: Option<String>,
     #[serde(default)]

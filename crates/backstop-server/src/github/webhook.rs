@@ -12,7 +12,7 @@ use backstop_core::failure_class::{Class, OwnPatterns, classify, signal};
 use backstop_core::policy::GithubSettings;
 use backstop_core::rerun::{Answer, Minutes};
 use backstop_core::time::Timestamp;
-use backstop_store::Delivery;
+use backstop_store::{CheckFailure, CheckPass, Delivery, StoreError};
 use serde_json::{Value, json};
 
 use super::acting::{self, ActingError};
@@ -20,7 +20,7 @@ use super::api::Job;
 use super::client::Client;
 use super::comment;
 use super::failures::{Case, Failed, asked, looked_at, remember};
-use super::payload::{self, Check, Failure, Told, numbers_of};
+use super::payload::{self, Check, Completion, Failure, Told, numbers_of};
 use crate::body;
 use crate::problem::Problem;
 use crate::rerun;
@@ -77,7 +77,8 @@ async fn delivered(
         return Ok(answered(StatusCode::OK, json!({ "status": "pong" })));
     }
     let told = match payload::read(&event, &bytes) {
-        Ok(Ok(told)) => told,
+        Ok(Ok(Completion::Failed(told))) => told,
+        Ok(Ok(Completion::Passed(passed))) => return note(service, &passed).await,
         Ok(Err(why)) => {
             return Ok(answered(StatusCode::ACCEPTED, json!({ "status": "ignored", "why": why })));
         }
@@ -99,13 +100,21 @@ async fn delivered(
                 json!({ "status": "under_way", "why": why }),
             ));
         }
-        Err(error) => {
-            tracing::error!(%error, "a delivery can't be taken");
-            let why = "the store can't be written; send it again later".to_owned();
-            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "STORE_FAULT", why));
-        }
+        Err(error) => return Err(not_taken(&error)),
     }
     worked_on(service, told, id).await
+}
+
+/// Notes that a check has passed. To do so once more changes nothing, so that it needs no name.
+async fn note(service: &Service, passed: &CheckPass) -> Result<Response, Box<Problem>> {
+    service.store.signal_outdate(passed).await.map_err(|error| not_taken(&error))?;
+    Ok(answered(StatusCode::OK, json!({ "status": "noted" })))
+}
+
+fn not_taken(error: &StoreError) -> Box<Problem> {
+    tracing::error!(%error, "a delivery can't be taken");
+    let why = "the store can't be written; send it again later";
+    Box::new(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_FAULT", why))
 }
 
 /// Works on a delivery beside the request, and answers with the outcome if it comes in time.
@@ -162,15 +171,6 @@ async fn work(service: &Arc<Service>, told: &Told, id: &str) -> Result<Value, Ac
         last_changed_at: None,
     };
     let failed = look(service, told, &mut case, &settings).await?;
-    let remembered = remember(service, &case.pull_request(), &failed).await;
-    if let Failure::Check(Check { failure: Some(failure), .. }) = &told.what {
-        let key = key_of_check(failure);
-        match remembered {
-            Ok(()) => service.store.delivery_done(&key).await?,
-            Err(_) => service.store.delivery_forget(&key).await?,
-        }
-    }
-    remembered?;
     let request_id = format!("github-{id}");
     let mut question = case.question(service, &failed, request_id, "github").await?;
     let answer = rerun::answer(service, &mut question, service.decides_by()).await;
@@ -210,7 +210,8 @@ async fn pull_request_of(
     }
 }
 
-/// Looks at what failed, as far as the delivery and GitHub tell, and adds to the case what follows.
+/// Looks at what failed, as far as the delivery and GitHub tell, remembers it, and adds to the case
+/// what follows.
 async fn look(
     service: &Service,
     told: &Told,
@@ -221,7 +222,7 @@ async fn look(
     let client = service.github.client.as_ref();
     // A first attempt follows no re-run that would have to cool down.
     let change = |attempt: u64, at: Option<Timestamp>| at.filter(|_| attempt > 1);
-    match &told.what {
+    let failed = match &told.what {
         Failure::Run(run) => {
             (case.run, case.attempt) = (Some(run.id), run.run_attempt);
             case.about.push(run.id);
@@ -230,57 +231,53 @@ async fn look(
             let (of, id) = (told.repository.clone(), run.id);
             let jobs = asked(client, move |client| client.jobs(&of, id)).await?;
             let failed: Vec<Job> = jobs.into_iter().filter(Job::has_failed).collect();
-            Ok(looked_at(Some(client), &told.repository, failed, own).await)
+            looked_at(Some(client), &told.repository, failed, own).await
         }
         Failure::Job(job) => {
             (case.run, case.attempt) = (Some(job.run_id), job.run_attempt);
             case.about.push(job.run_id);
             case.last_changed_at = change(job.run_attempt, job.created_at);
-            Ok(looked_at(client, &told.repository, vec![Job::clone(job)], own).await)
+            looked_at(client, &told.repository, vec![Job::clone(job)], own).await
         }
         Failure::Check(told) => {
             case.about.push(told.suite);
-            Ok(vec![check(service, case, told, &own).await?])
+            return Ok(vec![check(service, case, told, &own).await?]);
         }
         Failure::Suite { id } => {
             case.about.push(*id);
             let earlier =
                 service.store.signal_list(&case.pull_request(), None, MOST_ATTEMPTS).await?;
-            let of_suite = earlier.iter().filter(|signal| signal.workflow_run_id == *id);
+            let of_suite = earlier.iter().filter(|signal| case.is_about(signal));
             case.attempt = of_suite.map(|signal| signal.attempt).max().unwrap_or(1);
-            Ok(Vec::new())
+            return Ok(Vec::new());
         }
-    }
+    };
+    remember(service, &case.pull_request(), &failed).await?;
+    Ok(failed)
 }
 
-/// A check of another app has no attempts; each failure of it in a suite is the next one. One failure
-/// may be told of several times, since a repository and its organisation may each have a hook.
+/// Remembers how a check of another app failed. One failure may be told of several times, since a
+/// repository and its organisation may each have a hook: whoever tells of it gets the same number.
 async fn check(
     service: &Service,
     case: &mut Case,
     told: &Check,
     own: &OwnPatterns,
 ) -> Result<Failed, ActingError> {
-    let Check { suite, name, output, failure } = told;
-    let is_new = match failure {
-        Some(failure) => {
-            let key = key_of_check(failure);
-            let taken = service.store.delivery_take(&key, &service.name, service.now()).await?;
-            taken == Delivery::Taken
-        }
-        None => true,
+    let Check { id, suite, name, output, ended_at } = told;
+    let (class, hash, at) = (classify(name, output, own), signal(name, output), service.now());
+    let failure = CheckFailure {
+        pull_request: case.pull_request(),
+        check: name.clone(),
+        suite: *suite,
+        check_run: *id,
+        ended_at: ended_at.unwrap_or(at),
+        hash: hash.clone(),
+        class: Some(class.name().to_owned()),
+        at,
     };
-    let earlier =
-        service.store.signal_list(&case.pull_request(), Some(name), MOST_ATTEMPTS).await?;
-    let of_suite = earlier.iter().filter(|signal| signal.workflow_run_id == *suite).count() as u64;
-    case.attempt = if is_new { of_suite + 1 } else { of_suite.max(1) };
-    Ok(Failed {
-        job: name.clone(),
-        run: *suite,
-        attempt: case.attempt,
-        class: classify(name, output, own),
-        hash: signal(name, output),
-    })
+    case.attempt = service.store.signal_put_check(&failure).await?;
+    Ok(Failed { job: name.clone(), run: *suite, attempt: case.attempt, class, hash })
 }
 
 /// Runs failed jobs again if the policy wants it, the decision allows it, and it may help.
@@ -348,11 +345,6 @@ fn answered(status: StatusCode, body: Value) -> Response {
 /// What a delivery is remembered by.
 fn key(id: &str) -> String {
     format!("github:{id}")
-}
-
-/// What a failure of a check is remembered by.
-fn key_of_check(failure: &str) -> String {
-    format!("github:check:{failure}")
 }
 
 /// What GitHub itself sends at most.

@@ -28,9 +28,10 @@ impl Question {
         PullRequest::new(&self.repository.owner, &self.repository.name, self.pr_number)
     }
 
-    /// Whether it is about this failure.
+    /// Whether it is about a job that failed like this, which still stands so.
     pub(super) fn is_about(&self, signal: &FailureSignal) -> bool {
-        self.about.is_empty() || self.about.contains(&signal.workflow_run_id)
+        let is_meant = self.about.is_empty() || self.about.contains(&signal.workflow_run_id);
+        is_meant && !signal.is_outdated
     }
 }
 

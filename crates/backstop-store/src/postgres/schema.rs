@@ -103,6 +103,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0002_services.sql"),
     include_str!("../../migrations/postgres/0003_unfinished.sql"),
     include_str!("../../migrations/postgres/0004_audit_order.sql"),
+    include_str!("../../migrations/postgres/0005_checks.sql"),
 ];
 
 const NEEDED_SERVER: i64 = 140_000;

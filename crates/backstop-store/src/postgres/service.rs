@@ -14,8 +14,8 @@ use crate::access::TokenRecord;
 use crate::audit::Hash;
 use crate::encode::{json, number};
 use crate::halting::HaltOrder;
-use crate::reruns::{Delivery, FailureSignal, LEFT_ALONE, PullRequest};
-use crate::row::FromRow as _;
+use crate::reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, LEFT_ALONE, PullRequest};
+use crate::row::{FromRow as _, count};
 
 pub async fn put_token(client: &Client, token: &TokenRecord) -> Result<(), StoreError> {
     let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
@@ -90,6 +90,55 @@ pub async fn put_signal(client: &Client, signal: &FailureSignal) -> Result<(), S
         &values,
     );
     client.write(Again::Harmless, insert).await.map(drop).map_err(Fault::of_write)
+}
+
+/// Numbers the failure in the statement that keeps it, one after the other: two that come at once are
+/// two, and one that comes twice is one.
+pub async fn put_check(client: &Client, failure: &CheckFailure) -> Result<u64, StoreError> {
+    let values = [
+        (&failure.pull_request.owner).into(),
+        (&failure.pull_request.repo).into(),
+        number(failure.pull_request.number).into(),
+        (&failure.check).into(),
+        number(failure.suite).into(),
+        (&failure.hash).into(),
+        failure.class.as_ref().into(),
+        failure.at.as_nanos().into(),
+        number(failure.check_run).into(),
+        failure.ended_at.as_nanos().into(),
+    ];
+    let insert = sql(
+        "SELECT pg_advisory_xact_lock(1651209076, 1); \
+         INSERT INTO failure_signals AS known (owner, repo, pr_number, job, workflow_run_id, \
+             attempt, hash, class, at, check_run, ended_at) \
+         SELECT $1, $2, $3, $4, $5, 1 + coalesce(max(attempt), 0), $6, $7, $8, $9, $10 \
+             FROM failure_signals WHERE owner = $1 AND repo = $2 AND pr_number = $3 \
+                 AND job = $4 AND workflow_run_id = $5 \
+         ON CONFLICT (owner, repo, workflow_run_id, job, pr_number, check_run, ended_at) \
+             WHERE check_run IS NOT NULL DO UPDATE SET attempt = known.attempt \
+         RETURNING attempt",
+        &values,
+    );
+    let rows = client.write(Again::Harmless, insert).await.map_err(Fault::of_write)?;
+    let row = rows.last().ok_or_else(|| StoreError::Write("nothing was kept".to_owned()))?;
+    count(row, "attempt").map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn outdate_signals(client: &Client, passed: &CheckPass) -> Result<(), StoreError> {
+    let values = [
+        (&passed.owner).into(),
+        (&passed.repo).into(),
+        number(passed.suite).into(),
+        (&passed.check).into(),
+        passed.ended_at.as_nanos().into(),
+    ];
+    let update = sql(
+        "UPDATE failure_signals SET outdated = TRUE \
+         WHERE owner = $1 AND repo = $2 AND workflow_run_id = $3 AND job = $4 \
+             AND check_run IS NOT NULL AND ended_at < $5",
+        &values,
+    );
+    client.write(Again::Harmless, update).await.map(drop).map_err(Fault::of_write)
 }
 
 pub async fn list_signals(

@@ -64,6 +64,7 @@ impl FromRow for FailureSignal {
             hash: owned(row, "hash")?,
             class: optional(row, "class")?,
             at: time(row, "at")?,
+            is_outdated: row.flag("outdated")?,
         })
     }
 }

@@ -9,8 +9,8 @@ use super::writer::{Durability, Writer};
 use crate::StoreError;
 use crate::clock::now;
 use crate::encode::number;
-use crate::reruns::{Delivery, FailureSignal, LEFT_ALONE, PullRequest};
-use crate::row::FromRow as _;
+use crate::reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, LEFT_ALONE, PullRequest};
+use crate::row::{FromRow as _, count};
 
 pub async fn put(writer: &Mutex<Writer>, signal: &FailureSignal) -> Result<(), StoreError> {
     let query = sqlx::query(
@@ -27,6 +27,50 @@ pub async fn put(writer: &Mutex<Writer>, signal: &FailureSignal) -> Result<(), S
     .bind(&signal.hash)
     .bind(&signal.class)
     .bind(signal.at.as_nanos());
+    let mut writer = writer.lock().await;
+    writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
+}
+
+/// Numbers the failure in the statement that keeps it: two that come at once are two, and one that
+/// comes twice is one.
+pub async fn put_check(writer: &Mutex<Writer>, failure: &CheckFailure) -> Result<u64, StoreError> {
+    let query = sqlx::query(
+        "INSERT INTO failure_signals AS known (owner, repo, pr_number, job, workflow_run_id, \
+             attempt, hash, class, at, check_run, ended_at) \
+         SELECT ?1, ?2, ?3, ?4, ?5, 1 + coalesce(max(attempt), 0), ?6, ?7, ?8, ?9, ?10 \
+             FROM failure_signals WHERE owner = ?1 AND repo = ?2 AND pr_number = ?3 \
+                 AND job = ?4 AND workflow_run_id = ?5 \
+         ON CONFLICT (owner, repo, workflow_run_id, job, pr_number, check_run, ended_at) \
+             WHERE check_run IS NOT NULL DO UPDATE SET attempt = known.attempt \
+         RETURNING attempt",
+    )
+    .bind(&failure.pull_request.owner)
+    .bind(&failure.pull_request.repo)
+    .bind(number(failure.pull_request.number))
+    .bind(&failure.check)
+    .bind(number(failure.suite))
+    .bind(&failure.hash)
+    .bind(&failure.class)
+    .bind(failure.at.as_nanos())
+    .bind(number(failure.check_run))
+    .bind(failure.ended_at.as_nanos());
+    let mut writer = writer.lock().await;
+    let rows = writer.run(Durability::Synced, query).await.map_err(Fault::of_write)?;
+    let row = rows.first().ok_or_else(|| StoreError::Write("nothing was kept".to_owned()))?;
+    count(row, "attempt").map_err(|error| Fault::from(error).of_read())
+}
+
+pub async fn outdate(writer: &Mutex<Writer>, passed: &CheckPass) -> Result<(), StoreError> {
+    let query = sqlx::query(
+        "UPDATE failure_signals SET outdated = 1 \
+         WHERE owner = ?1 AND repo = ?2 AND workflow_run_id = ?3 AND job = ?4 \
+             AND check_run IS NOT NULL AND ended_at < ?5",
+    )
+    .bind(&passed.owner)
+    .bind(&passed.repo)
+    .bind(number(passed.suite))
+    .bind(&passed.check)
+    .bind(passed.ended_at.as_nanos());
     let mut writer = writer.lock().await;
     writer.run(Durability::Synced, query).await.map(drop).map_err(Fault::of_write)
 }

@@ -118,6 +118,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0003_service.sql"),
     include_str!("../../migrations/sqlite/0004_services.sql"),
     include_str!("../../migrations/sqlite/0005_unfinished.sql"),
+    include_str!("../../migrations/sqlite/0006_checks.sql"),
 ];
 
 /// Marks a database as ours: the letters `bkst`.

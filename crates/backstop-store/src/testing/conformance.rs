@@ -4,6 +4,7 @@
 //! An engine's tests call [`conformance_cases!`](crate::conformance_cases).
 
 mod audits;
+mod checks;
 mod journals;
 mod leases;
 mod messages;
@@ -20,6 +21,7 @@ use crate::record::Run;
 use crate::testing::sample;
 
 pub use audits::*;
+pub use checks::*;
 pub use journals::*;
 pub use leases::*;
 pub use messages::*;
@@ -77,6 +79,9 @@ macro_rules! conformance_cases {
             the_last_policy_put_in_force_is_in_force,
             tokens_are_found_by_hash_until_revoked,
             failures_are_kept_once_and_listed_in_order,
+            failures_of_a_check_are_numbered_as_they_come,
+            failures_of_a_check_at_once_get_a_number_each,
+            a_check_that_passes_outdates_how_it_failed_before,
             a_delivery_is_taken_once,
             a_delivery_that_was_left_unfinished_is_taken_anew,
             orders_to_halt_are_in_force_until_released,

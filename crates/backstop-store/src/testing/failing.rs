@@ -18,7 +18,7 @@ use crate::record::{
     Batch, DecisionRecord, Health, InboxMessage, Intervention, Run, RunFilter, Snapshot,
     StoredEvent, StoredPolicy, Unsupervised,
 };
-use crate::reruns::{Delivery, FailureSignal, PullRequest};
+use crate::reruns::{CheckFailure, CheckPass, Delivery, FailureSignal, PullRequest};
 use crate::scope::{Activation, PastActivation, PolicyScope};
 use crate::table::{RawRow, Table};
 use crate::{Store, StoreError};
@@ -307,6 +307,14 @@ impl Store for FailingStore {
 
     async fn signal_put(&self, signal: &FailureSignal) -> Result<(), StoreError> {
         self.next()?.signal_put(signal).await
+    }
+
+    async fn signal_put_check(&self, failure: &CheckFailure) -> Result<u64, StoreError> {
+        self.next()?.signal_put_check(failure).await
+    }
+
+    async fn signal_outdate(&self, passed: &CheckPass) -> Result<(), StoreError> {
+        self.next()?.signal_outdate(passed).await
     }
 
     async fn signal_list(

@@ -127,6 +127,7 @@ pub async fn failures_are_kept_once_and_listed_in_order(open: impl AsyncFn() -> 
         hash: format!("h{attempt}"),
         class: (attempt > 1).then(|| "flaky".to_owned()),
         at: after(1),
+        is_outdated: false,
     };
     let kept = [signal("build", 1), signal("test", 1), signal("build", 2)];
     for signal in &kept {

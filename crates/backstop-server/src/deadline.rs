@@ -10,7 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use backstop_store::StoreError;
 use tokio::time::error::Elapsed;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::options::Limits;
 
@@ -26,7 +26,7 @@ impl Deadline {
 
     /// Waits for something until then.
     pub(crate) async fn bounds<F: Future + Unpin>(self, future: F) -> Result<F::Output, Elapsed> {
-        within(self.0.saturating_duration_since(Instant::now()), future).await
+        until(|| self.0, future).await
     }
 }
 
@@ -49,10 +49,17 @@ pub(crate) fn silent_store() -> StoreError {
 /// future that holds another one by its value has room for it twice.
 pub(crate) async fn within<F: Future + Unpin>(
     limit: Duration,
+    future: F,
+) -> Result<F::Output, Elapsed> {
+    until(|| Instant::now() + limit, future).await
+}
+
+async fn until<F: Future + Unpin>(
+    end: impl FnOnce() -> Instant,
     mut future: F,
 ) -> Result<F::Output, Elapsed> {
     match poll_fn(|context| Poll::Ready(Pin::new(&mut future).poll(context))).await {
         Poll::Ready(output) => Ok(output),
-        Poll::Pending => timeout(limit, future).await,
+        Poll::Pending => timeout_at(end().into(), future).await,
     }
 }

@@ -1,6 +1,7 @@
 //! Events that their sender may not send. They are refused, and what the supervised side tried is on
 //! record in its run.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use backstop_core::event::{Event, Note, Noted};
@@ -49,7 +50,7 @@ impl<'e> Attempt<'e> {
         deadline: Deadline,
         permit: OwnedSemaphorePermit,
     ) {
-        let why = match deadline.bounds(self.record(service, run, permit)).await {
+        let why = match deadline.bounds(pin!(self.record(service, run, permit))).await {
             Ok(Ok(())) => return,
             Ok(Err(Refused::Problem(problem))) => problem.detail().to_owned(),
             Ok(Err(Refused::Store(error))) => {

@@ -87,6 +87,16 @@ impl Lawbooks {
         {
             return Ok(Arc::clone(lawbook));
         }
+        // Boxed, since most questions have no need of the room.
+        Box::pin(self.look_up(service, repository, key)).await
+    }
+
+    async fn look_up(
+        &self,
+        service: &Service,
+        repository: &Repository,
+        key: String,
+    ) -> Result<Arc<Lawbook>, PolicyFault> {
         let (asked, changes) = (Instant::now(), *locked(&self.changes));
         let found = service.policies.find(&[repository.scope(), PolicyScope::Global]).await?;
         self.keep_preset(service).await?;

@@ -31,12 +31,15 @@ pub async fn stop_decision(
     caller: Option<Extension<Caller>>,
     request: Request,
 ) -> Response {
-    // Taken apart rather than copied: this is asked often.
-    let (Parts { uri, headers, .. }, _) = request.into_parts();
-    let actor = actor(caller.as_deref());
-    // A path that is no text is no number either.
-    let pr_number = path.map(|Path(text)| text).unwrap_or_default();
-    match asked(&pr_number, &uri, &headers, actor) {
+    // Read before anything is waited for, so that nothing is kept of the request meanwhile.
+    let asked = {
+        let (Parts { uri, headers, .. }, _) = request.into_parts();
+        let actor = actor(caller.as_deref());
+        // A path that is no text is no number either.
+        let pr_number = path.map(|Path(text)| text).unwrap_or_default();
+        asked(&pr_number, &uri, &headers, actor)
+    };
+    match asked {
         Ok(question) => answered(&service, question, deadline).await,
         Err((request_id, problem)) => echoing(&request_id, *problem),
     }

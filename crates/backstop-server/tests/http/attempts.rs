@@ -101,7 +101,7 @@ fn attempts_flood_no_journal_faster_than_reports() {
     }
     let turned_away = attempt();
     assert_eq!((turned_away.status, turned_away.code().as_str()), (503, "BUSY"));
-    server.let_write(writes);
+    server.wait(writes.end());
     let begun = Instant::now();
     while journal(&server, &run).len() < 1 + most {
         assert!(begun.elapsed() < Duration::from_secs(30), "an attempt is lost");

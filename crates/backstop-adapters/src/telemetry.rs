@@ -3,27 +3,33 @@
 //!
 //! The same request is often told several times over: as a log record, in a counter, as a span. So
 //! nothing is simply added up. Each source has its own sums, and what counts is the largest of them
-//! (see [`ledger`]), whatever the order in which they come.
+//! (see [`ledger`] and [`program`]), whatever the order in which they come.
 
 mod attributes;
 mod batch;
+mod by_model;
 mod claude;
 mod gen_ai;
 mod ledger;
+mod program;
 mod recent;
 mod scalar;
 mod series;
+mod told;
 mod tool;
 mod wire;
 
+use backstop_core::event::{Usage, UsageBasis};
 use serde_json::Error;
 
-use crate::fields::parse_as;
+use crate::fields::{is_nothing, parse_as};
 use crate::lenient::Lenient;
 use crate::{Heard, Listener, Moment};
 use attributes::Attributes;
+use by_model::ByModel;
 use claude::Claude;
 use gen_ai::GenAi;
+use ledger::Figures;
 use recent::Recent;
 use series::Series;
 use wire::{LogRecord, Metric, Span, Wire};
@@ -64,6 +70,8 @@ pub struct Telemetry {
     series: Series,
     recent: Recent,
     claude: Claude,
+    /// What was told of Claude Code in this iteration. It only grows.
+    told_of_claude: ByModel<Figures>,
     gen_ai: GenAi,
 }
 
@@ -93,9 +101,31 @@ impl Telemetry {
             }
         }
         // All of an export at once: a session's tokens and their cost are different metrics.
-        for usage in self.claude.settle().into_iter().chain(self.gen_ai.settle()) {
+        let by_claude = self.claude.settle();
+        for (model, figures) in &by_claude {
+            self.told_of_claude.of(model).add(*figures);
+        }
+        let grown = by_claude.into_iter().chain(self.gen_ai.settle());
+        for usage in grown.filter_map(|(model, figures)| usage(&model, figures)) {
             listener.hear(Heard::Event(usage.into()));
         }
+    }
+
+    /// All that was used in this iteration, if more was told of it, as is now known. It is to take
+    /// the place of what was told.
+    ///
+    /// Metrics count what was read from a cache as input, and may come before the span that knows.
+    pub fn corrected(&mut self) -> Option<Vec<Usage>> {
+        self.gen_ai.correct().then(|| {
+            let used = self.told_of_claude.iter().chain(self.gen_ai.told().iter());
+            used.filter_map(|(model, figures)| usage(model, figures)).collect()
+        })
+    }
+
+    /// What was told until now is of earlier iterations, and stands.
+    pub fn iteration_started(&mut self) {
+        self.told_of_claude = ByModel::default();
+        self.gen_ai.iteration_started();
     }
 
     /// Whether a request has failed in a way that no further attempt will mend, and none has succeeded
@@ -156,6 +186,20 @@ impl Telemetry {
             self.gen_ai.span(&span.attributes, resource);
         }
     }
+}
+
+/// The event, if there is anything to tell.
+fn usage(model: &str, figures: Figures) -> Option<Usage> {
+    let usage = Usage {
+        input_tokens: figures.input,
+        output_tokens: figures.output,
+        cache_read_tokens: figures.cache_read,
+        cache_write_tokens: figures.cache_write,
+        cost_usd: figures.cost_usd,
+        model: (!model.is_empty()).then(|| model.to_owned()),
+        basis: Some(UsageBasis::Live),
+    };
+    (!is_nothing(&usage)).then_some(usage)
 }
 
 #[cfg(test)]

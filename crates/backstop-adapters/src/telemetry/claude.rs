@@ -1,10 +1,9 @@
 //! What Claude Code exports.
 
-use backstop_core::event::{Action, ErrorCategory, Usage};
+use backstop_core::event::{Action, ErrorCategory};
 
 use super::attributes::{Attributes, Key};
 use super::batch::{Batch, Part};
-use super::gen_ai::usage;
 use super::ledger::{Figures, Ledger, Ledgers};
 use super::scalar::{Scalar, count};
 use crate::fault::from_status;
@@ -19,7 +18,7 @@ pub(super) struct Claude {
     /// Counters may be exported without the session, log records never are. So these two are sums
     /// of the same things again: all sessions, and counters of no session.
     all: Ledger<2>,
-    batch: Batch,
+    batch: Batch<usize>,
     /// What the latest attempt of a request met.
     attempt: Option<(Option<u16>, String)>,
     /// An attempt that failed in a way that no other will mend.
@@ -39,7 +38,12 @@ impl Claude {
             _ => return,
         }
         let session = session(point, resource);
-        self.batch.add_figure(session, COUNTERS, point.text(Key::Model), figures);
+        self.batch.add_figure(
+            session,
+            COUNTERS,
+            point.text(Key::Model).unwrap_or_default(),
+            figures,
+        );
     }
 
     /// A request was answered.
@@ -57,7 +61,8 @@ impl Claude {
         self.attempt = None;
         self.refused = None;
         let session = session(record, resource);
-        self.batch.add(session, REQUESTS, record.text(Key::Model), figures);
+        let model = record.text(Key::Model).unwrap_or_default();
+        self.batch.add(session, REQUESTS, model, figures);
     }
 
     /// A request failed. What may be tried again is no failure of the agent's yet; the rest is not
@@ -93,18 +98,18 @@ impl Claude {
         fault(status, &message, moment)
     }
 
-    /// What all of an export adds.
-    pub fn settle(&mut self) -> Vec<Usage> {
+    /// What all of an export adds, by model: one request, or what counters have grown by.
+    pub fn settle(&mut self) -> Vec<(String, Figures)> {
         let parts = self.batch.take().into_iter();
         parts
-            .filter_map(|Part { name, source, model, figures }| {
+            .map(|Part { name, source, model, figures }| {
                 let grown = if name.is_empty() && source == COUNTERS {
                     self.all.add(NAMELESS, figures)
                 } else {
                     let grown = self.sessions.of(&name).add(source, figures);
                     self.all.add(SESSIONS, grown)
                 };
-                usage(grown, model)
+                (model, grown)
             })
             .collect()
     }

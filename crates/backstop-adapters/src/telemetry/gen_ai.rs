@@ -1,42 +1,24 @@
 //! What the conventions for generative AI name: spans of requests, and the same in metrics.
 
-use backstop_core::event::{Usage, UsageBasis};
+use std::collections::BTreeSet;
 
 use super::attributes::{Attributes, Key};
-use super::batch::{Batch, Part};
-use super::ledger::{Figures, Ledger, Ledgers};
+use super::batch::Batch;
+use super::by_model::ByModel;
+use super::ledger::{Figures, Ledgers};
+use super::program::{Program, Source};
 use super::scalar::{Scalar, count};
-use crate::fields::is_nothing;
+use super::told::Told;
 
 /// Programs that export, each with its sources.
 #[derive(Debug, Default)]
 pub(super) struct GenAi {
     programs: Ledgers<Program>,
     /// As it is exported: what came from or went to the cache is part of the input.
-    batch: Batch,
-}
-
-/// What one program has exported.
-#[derive(Debug, Default)]
-struct Program {
-    ledger: Ledger<SOURCES>,
-    /// The input that was told as neither read from a cache nor written to one.
-    fresh: u64,
-}
-
-impl Program {
-    /// Takes in what a source adds, and answers with what that adds to all, the cache's part taken out
-    /// of the input. A source that does not know that part may come before the one that does: what it
-    /// has told too much is taken off the input that follows.
-    fn add(&mut self, source: usize, figures: Figures) -> Figures {
-        let grown = self.ledger.add(source, figures);
-        let all = self.ledger.told();
-        let cached = all.cache_read.saturating_add(all.cache_write);
-        let fresh = all.input.saturating_sub(cached).max(self.fresh);
-        let input = fresh - self.fresh;
-        self.fresh = fresh;
-        Figures { input, ..grown }
-    }
+    batch: Batch<Source>,
+    /// What all programs have used.
+    used: ByModel<Figures>,
+    told: Told,
 }
 
 impl GenAi {
@@ -47,13 +29,13 @@ impl GenAi {
         }
         let mut figures = Figures::default();
         let (source, figure) = match name.strip_prefix(COUNTERS) {
-            Some("input_tokens") => (BY_COUNTER, &mut figures.input),
-            Some("output_tokens") => (BY_COUNTER, &mut figures.output),
-            Some("cache_read.input_tokens") => (BY_COUNTER, &mut figures.cache_read),
-            Some("cache_write.input_tokens") => (BY_COUNTER, &mut figures.cache_write),
+            Some("input_tokens") => (Source::Counter, &mut figures.input),
+            Some("output_tokens") => (Source::Counter, &mut figures.output),
+            Some("cache_read.input_tokens") => (Source::Counter, &mut figures.cache_read),
+            Some("cache_write.input_tokens") => (Source::Counter, &mut figures.cache_write),
             None if name == HISTOGRAM => match point.text(Key::TokenType) {
-                Some("input") => (BY_HISTOGRAM, &mut figures.input),
-                Some("output" | "completion") => (BY_HISTOGRAM, &mut figures.output),
+                Some("input") => (Source::Histogram, &mut figures.input),
+                Some("output" | "completion") => (Source::Histogram, &mut figures.output),
                 _ => return,
             },
             _ => return,
@@ -74,32 +56,36 @@ impl GenAi {
             cache_write: first(&[Key::UsageCacheWrite, Key::UsageCacheWriteLater]),
             cost_usd: None,
         };
-        self.batch.add(program(resource), BY_SPAN, model(span), figures);
+        self.batch.add(program(resource), Source::Span, model(span), figures);
     }
 
-    /// What all of an export adds.
-    pub fn settle(&mut self) -> Vec<Usage> {
-        let parts = self.batch.take().into_iter();
-        parts
-            .filter_map(|Part { name, source, model, figures }| {
-                usage(self.programs.of(&name).add(source, figures), model)
-            })
-            .collect()
+    /// What all of an export adds, by model.
+    pub fn settle(&mut self) -> Vec<(String, Figures)> {
+        let mut grown = BTreeSet::new();
+        for part in self.batch.take() {
+            self.programs.of(&part.name).add(part.source, &part.model, part.figures);
+            grown.insert(part.name);
+        }
+        for name in grown {
+            self.programs.of(&name).settle(&mut self.used);
+        }
+        self.told.catch_up(&self.used)
     }
-}
 
-/// The event, if there is anything to tell.
-pub(super) fn usage(figures: Figures, model: Option<String>) -> Option<Usage> {
-    let usage = Usage {
-        input_tokens: figures.input,
-        output_tokens: figures.output,
-        cache_read_tokens: figures.cache_read,
-        cache_write_tokens: figures.cache_write,
-        cost_usd: figures.cost_usd,
-        model,
-        basis: Some(UsageBasis::Live),
-    };
-    (!is_nothing(&usage)).then_some(usage)
+    /// Whether more was told of this iteration than was used in it, as is now known.
+    pub fn correct(&mut self) -> bool {
+        self.told.correct(&self.used)
+    }
+
+    /// What was told of this iteration, by model.
+    pub fn told(&self) -> &ByModel<Figures> {
+        self.told.now()
+    }
+
+    /// What was told of the iterations before stands.
+    pub fn iteration_started(&mut self) {
+        self.told.iteration_started();
+    }
 }
 
 /// Whether a span tells what one request used.
@@ -123,9 +109,10 @@ fn program(resource: &Attributes) -> &str {
     Scalar::first(told).text().unwrap_or_default()
 }
 
-fn model(attributes: &Attributes) -> Option<&str> {
+/// Empty where none is told.
+fn model(attributes: &Attributes) -> &str {
     let told = [attributes.get(Key::ResponseModel), attributes.get(Key::RequestModel)];
-    Scalar::first(told).text()
+    Scalar::first(told).text().unwrap_or_default()
 }
 
 const WRAPPERS: &[&str] =
@@ -133,8 +120,3 @@ const WRAPPERS: &[&str] =
 
 const HISTOGRAM: &str = "gen_ai.client.token.usage";
 const COUNTERS: &str = "gen_ai.client.inference.usage.";
-
-const SOURCES: usize = 3;
-const BY_SPAN: usize = 0;
-const BY_HISTOGRAM: usize = 1;
-const BY_COUNTER: usize = 2;

@@ -21,7 +21,7 @@ impl Figures {
         self.with(other, u64::max, f64::max)
     }
 
-    fn minus(self, earlier: Self) -> Self {
+    pub fn minus(self, earlier: Self) -> Self {
         self.with(earlier, u64::saturating_sub, |now, then| (now - then).max(0.0))
     }
 
@@ -69,11 +69,6 @@ impl<const N: usize> Ledger<N> {
         let grown = largest.minus(self.told);
         self.told = largest;
         grown
-    }
-
-    /// What counts of all that was taken in.
-    pub fn told(&self) -> Figures {
-        self.told
     }
 }
 

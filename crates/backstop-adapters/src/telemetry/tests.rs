@@ -1,9 +1,12 @@
+mod gen_ai;
+
 use backstop_core::event::EventKind;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Shown;
 use crate::testing::{in_words, moment};
 
 fn told(bodies: &[Value]) -> Vec<String> {
@@ -11,13 +14,22 @@ fn told(bodies: &[Value]) -> Vec<String> {
     let mut told = Vec::new();
     for body in bodies {
         let export = Export::read(body.to_string().as_bytes()).expect("an export");
-        telemetry.hear(&export, &moment(), &mut |heard: Heard<'_>| told.extend(in_words(&heard)));
+        let mut hear = |heard: Heard<'_>| told.extend(in_words(&heard));
+        telemetry.hear(&export, &moment(), &mut hear);
+        tell_corrected(&mut telemetry, &mut hear);
     }
     let is_refused = telemetry.is_refused();
     let before = told.len();
     telemetry.tell_refused(&mut |heard: Heard<'_>| told.extend(in_words(&heard)));
     assert_eq!((told.len() > before, telemetry.is_refused()), (is_refused, false));
     told
+}
+
+/// Tells all of an iteration anew, if more was told of it than was used.
+fn tell_corrected(telemetry: &mut Telemetry, hear: &mut dyn FnMut(Heard<'_>)) {
+    let Some(used) = telemetry.corrected() else { return };
+    hear(Heard::Shown(Shown::Notice("anew")));
+    used.into_iter().for_each(|usage| hear(Heard::Event(usage.into())));
 }
 
 /// Attributes as they are exported: whole numbers as texts, all others as they are.
@@ -297,95 +309,6 @@ fn records_of_others_are_left_alone() {
     let mut foreign = request(1);
     foreign["body"] = json!({"stringValue": "some text"});
     assert_eq!(told(&[logs(&[foreign])]), Vec::<String>::new());
-}
-
-fn spans(spans: &[Value]) -> Value {
-    json!({"resourceSpans": [{
-        "resource": {"attributes": attributes(&json!({"service.name": "agent"}))},
-        "scopeSpans": [{"spans": spans}],
-    }]})
-}
-
-fn span(id: &str, pairs: &Value) -> Value {
-    json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": id,
-        "attributes": attributes(pairs)})
-}
-
-#[test]
-fn what_came_from_the_cache_is_taken_out_of_the_input_of_a_span() {
-    let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5",
-        "gen_ai.response.model": "gpt-5-2026", "gen_ai.usage.input_tokens": 1000,
-        "gen_ai.usage.output_tokens": 50, "gen_ai.usage.cache_read.input_tokens": 700,
-        "gen_ai.usage.cache_creation.input_tokens": 100});
-    let around = json!({"gen_ai.operation.name": "invoke_agent",
-        "gen_ai.usage.input_tokens": 1000, "gen_ai.usage.output_tokens": 50});
-    let before = json!({"gen_ai.usage.prompt_tokens": 5, "gen_ai.usage.completion_tokens": 6});
-    let body = spans(&[span("a", &chat), span("b", &around), span("c", &before), span("a", &chat)]);
-    assert_eq!(told(&[body]), ["usage 200 50 700 100 gpt-5-2026", "usage 5 6 0 0"]);
-}
-
-/// Totals of input as the conventions' histogram tells them, with the same 50 tokens of output.
-fn histogram(time: u64, input: f64) -> Value {
-    let point = |kind: &str, value: f64| {
-        json!({
-            "startTimeUnixNano": "1", "timeUnixNano": time.to_string(), "count": "1", "sum": value,
-            "attributes": attributes(&json!({"gen_ai.token.type": kind, "gen_ai.request.model": "gpt-5",
-                "gen_ai.operation.name": "chat"})),
-        })
-    };
-    json!({"name": "gen_ai.client.token.usage", "histogram": {"aggregationTemporality": 2,
-        "dataPoints": [point("input", input), point("output", 50.0)]}})
-}
-
-#[test]
-fn what_metrics_told_too_much_is_taken_off_the_input_that_follows() {
-    let request = |id: &str, input: u64, read: u64| {
-        let pairs = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5",
-            "gen_ai.usage.input_tokens": input, "gen_ai.usage.cache_read.input_tokens": read});
-        spans(&[span(id, &pairs)])
-    };
-    let told = told(&[
-        metrics("agent", &[histogram(2, 1000.0)]),
-        request("a", 1000, 600),
-        metrics("agent", &[histogram(3, 2000.0)]),
-        request("b", 1000, 600),
-        request("c", 5000, 600),
-    ]);
-    let expected = [
-        "usage 1000 50 0 0 gpt-5",
-        "usage 0 0 600 0 gpt-5",
-        "usage 400 0 0 0 gpt-5",
-        "usage 0 0 600 0 gpt-5",
-        // Of 7000 tokens 1800 were read from the cache: 5200, of which 1400 were told before.
-        "usage 3800 0 600 0 gpt-5",
-    ];
-    assert_eq!(told, expected);
-}
-
-#[test]
-fn all_metrics_of_the_conventions_tell_of_the_same_requests() {
-    let histogram = |time| histogram(time, 1000.0);
-    assert_eq!(
-        told(&[metrics("agent", &[histogram(2)]), metrics("agent", &[histogram(3)])]),
-        ["usage 1000 50 0 0 gpt-5"]
-    );
-    let counter = |name: &str, value: u64| {
-        let pairs = json!({"gen_ai.request.model": "gpt-5", "gen_ai.token.modality": "text"});
-        let name = format!("gen_ai.client.inference.usage.{name}");
-        sum(&name, 2, &[point(1, 2, &json!(value), &pairs)])
-    };
-    let counters = metrics(
-        "agent",
-        &[
-            counter("input_tokens", 1000),
-            counter("cache_read.input_tokens", 700),
-            counter("cache_write.input_tokens", 100),
-            counter("output_tokens", 50),
-            counter("reasoning.output_tokens", 30),
-            histogram(2),
-        ],
-    );
-    assert_eq!(told(&[counters]), ["usage 200 50 700 100 gpt-5"]);
 }
 
 #[rstest]

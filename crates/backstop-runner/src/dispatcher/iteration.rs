@@ -57,6 +57,7 @@ impl Dispatcher {
         // What was refused or seen before and still holds is no news of this iteration's.
         self.engine.admit_what_ceased();
         self.told = Told::default();
+        self.begin_exports();
         self.summary = None;
         self.let_pass.clear();
         self.phase = Phase::Running;

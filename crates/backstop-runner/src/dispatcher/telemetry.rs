@@ -67,7 +67,29 @@ impl Dispatcher {
             self.journal.room().await;
             self.told_by_telemetry(event);
         }
+        self.correct_exported().await;
         self.decide();
+    }
+
+    /// Too much may have been told of what was used: tells it again as it is now known.
+    async fn correct_exported(&mut self) {
+        let Some(Exporting { telemetry, translator, .. }) = &mut self.telemetry else { return };
+        let Some(used) = telemetry.corrected() else { return };
+        let used = used.into_iter().map(EventKind::from);
+        let events: Vec<_> = used.flat_map(|usage| translator.events(Heard::Event(usage))).collect();
+        if self.takes_back_exported() {
+            for event in events {
+                self.journal.room().await;
+                self.told_by_telemetry(event);
+            }
+        }
+    }
+
+    /// What was exported until now is of earlier iterations.
+    pub(super) fn begin_exports(&mut self) {
+        if let Some(exporting) = &mut self.telemetry {
+            exporting.telemetry.iteration_started();
+        }
     }
 
     /// A request was refused for good, and the agent has had the time to get through after all.

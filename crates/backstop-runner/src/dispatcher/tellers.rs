@@ -118,6 +118,17 @@ impl Dispatcher {
         counts
     }
 
+    /// Takes back what the telemetry has told of usage, if that is what counts.
+    pub(super) fn takes_back_exported(&mut self) -> bool {
+        let tellers = &mut self.told.tellers;
+        let counts = tellers.by_type.get(USAGE) == Some(&Teller::Telemetry);
+        if counts {
+            tellers.exported_cost = None;
+            self.take_back_usage();
+        }
+        counts
+    }
+
     /// A hook of the agent tells this. What it read of tokens is a figure on the way: the supervised
     /// side adds to what is counted, and only the output takes anything back.
     pub(super) fn hooked(&mut self, mut event: EventKind) {
@@ -150,3 +161,6 @@ impl Dispatcher {
         self.take(Usage { basis: Some(UsageBasis::Final), ..Usage::default() });
     }
 }
+
+/// The type of the events that tell it.
+const USAGE: &str = "usage";

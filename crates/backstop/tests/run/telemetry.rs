@@ -31,6 +31,15 @@ fn the_meter_is_not_silent_and_a_resumption_counts_on() {
 }
 
 #[test]
+fn what_metrics_tell_too_much_is_taken_back_when_the_span_comes() {
+    let test = Loop::new();
+    let request = ["export-request", "--input", "900", "--cached", "600"];
+    test.run(run_of(&["--once", "--telemetry"], &request)).exits(0);
+    let by = &test.state()["facts"]["tokens_by"];
+    assert_eq!((&by["input"], &by["cache_read"]), (&json!(300), &json!(600)), "{by}");
+}
+
+#[test]
 fn a_refusal_that_the_agent_gets_past_is_no_failure() {
     let test = Loop::new();
     let flags = ["--max-iterations", "1", "--telemetry"];

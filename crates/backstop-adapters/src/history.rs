@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backstop_core::event::TestCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{Status, TestReport};
@@ -18,8 +17,6 @@ use track::Track;
 pub struct TestHistory {
     /// How many runs have been added.
     runs: u64,
-    /// The figures of the last sound run.
-    last: Option<TestCounts>,
     tests: BTreeMap<String, Track>,
     change: Change,
 }
@@ -39,27 +36,15 @@ pub struct Change {
     pub removed: Vec<String>,
     /// Tests of this run that pass and fail by turns, or did both in this very run.
     pub flaky: Vec<String>,
-    is_progress: bool,
-}
-
-impl Change {
-    /// More tests pass, fewer fail, or there are new ones. The first run is compared with nothing, a
-    /// broken one proves nothing, and what a flaky test does means nothing.
-    pub fn is_progress(&self) -> bool {
-        self.is_progress
-    }
 }
 
 impl TestHistory {
     /// Adds a run, and says what it changed.
     pub fn add(&mut self, report: &TestReport) -> Change {
-        let is_first = self.runs == 0;
         self.runs += 1;
         let outcomes = outcomes(report);
         self.make_room(&outcomes);
         let mut change = Change::default();
-        let mut gained = false;
-        let mut removed_failing = 0;
         for (name, outcome) in &outcomes {
             let known = self.tests.get(*name);
             let (was, is_new) = (known.and_then(Track::last_known), known.is_none());
@@ -79,9 +64,6 @@ impl TestHistory {
             }
             if outcome.is_flaky || track.is_flaky() {
                 change.flaky.push((*name).to_owned());
-            } else {
-                gained |=
-                    is_new || (outcome.status == Status::Passed && was != Some(Status::Passed));
             }
             if is_new {
                 change.new_tests.push((*name).to_owned());
@@ -89,23 +71,8 @@ impl TestHistory {
         }
         // Who names nothing, or not everything, has removed nothing.
         if report.broken.is_none() && names_all(report) {
-            for (name, track) in &self.tests {
-                if track.was_in(self.runs - 1) {
-                    removed_failing += u64::from(track.last_known() == Some(Status::Failed));
-                    change.removed.push(name.clone());
-                }
-            }
-        }
-        if report.broken.is_none() {
-            let counts = report.counts();
-            // Without names, only the figures can tell. A failing test that is gone is not repaired.
-            let by_figures = !names_all(report)
-                && self.last.is_some_and(|last| {
-                    counts.passed > last.passed
-                        || counts.failed.saturating_add(removed_failing) < last.failed
-                });
-            change.is_progress = !is_first && self.last.is_some() && (gained || by_figures);
-            self.last = Some(counts);
+            let was_there = self.tests.iter().filter(|(_, track)| track.was_in(self.runs - 1));
+            change.removed.extend(was_there.map(|(name, _)| name.clone()));
         }
         self.change = change.clone();
         change
@@ -172,20 +139,31 @@ struct Outcome<'a> {
     status: Status,
     error: Option<&'a str>,
     is_flaky: bool,
+    /// It failed in a place where no later attempt passed.
+    has_failed: bool,
 }
 
-/// Of several cases with the same name the last decides, unless the runner says that it is flaky.
+/// Of several cases with the same name the last decides, unless the runner says that it is flaky. Where
+/// a name is that of one test alone, it may stand in several suites, and has to pass in each of them.
 fn outcomes(report: &TestReport) -> BTreeMap<&str, Outcome<'_>> {
+    let is_unique = report.format.names_are_unique();
     let mut outcomes: BTreeMap<&str, Outcome<'_>> = BTreeMap::new();
     for case in &report.cases {
         let outcome = outcomes.entry(&case.name).or_insert(Outcome {
             status: case.status,
             error: None,
             is_flaky: false,
+            has_failed: false,
         });
+        let is_failed = case.status == Status::Failed;
         outcome.is_flaky |= case.flaky;
-        outcome.status = if outcome.is_flaky { Status::Passed } else { case.status };
-        if case.status == Status::Failed {
+        outcome.has_failed |= is_unique && is_failed && !case.overcome;
+        outcome.status = match outcome {
+            Outcome { has_failed: true, .. } => Status::Failed,
+            Outcome { is_flaky: true, .. } => Status::Passed,
+            _ => case.status,
+        };
+        if is_failed {
             outcome.error = case.first_line();
         }
     }
@@ -194,9 +172,7 @@ fn outcomes(report: &TestReport) -> BTreeMap<&str, Outcome<'_>> {
 
 /// Whether every case of the run has a name.
 fn names_all(report: &TestReport) -> bool {
-    let counts = report.counts();
-    let all = counts.passed.saturating_add(counts.failed).saturating_add(counts.skipped);
-    !report.cases.is_empty() && report.cases.len() as u64 >= all
+    !report.cases.is_empty() && report.cases.len() as u64 >= report.counts().total()
 }
 
 /// More tests than any project has; a generator of names must not fill the memory.
@@ -240,53 +216,55 @@ mod tests {
         assert_eq!(change.still_failing, ["c"]);
         assert_eq!(change.new_tests, ["f"]);
         assert_eq!(change.removed, ["d"]);
-        assert!(change.is_progress());
         assert_eq!((history.failing_streak("c"), history.failing_streak("b")), (2, 0));
         assert_eq!(history.last_error("b"), Some("b broke"));
         assert_eq!(history.failing(), [("c", 2), ("a", 1)]);
     }
 
     #[test]
-    fn progress_is_more_passing_fewer_failing_or_new_tests() {
-        assert!(!after(&["+a -b"]).1.is_progress(), "the first run");
-        assert!(!after(&["+a -b", "+a -b"]).1.is_progress(), "the same again");
-        assert!(!after(&["+a +b", "+a -b"]).1.is_progress(), "worse");
-        assert!(!after(&["+a -b", "+a"]).1.is_progress(), "the failing test is gone");
-        assert!(after(&["+a -b", "+a +b"]).1.is_progress(), "repaired");
-        assert!(after(&["+a", "+a -b"]).1.is_progress(), "a new test");
-        assert!(after(&["+a ?b", "+a +b"]).1.is_progress(), "no longer skipped");
-    }
-
-    #[test]
-    fn a_broken_report_is_no_progress_and_removes_nothing() {
+    fn a_broken_report_removes_nothing() {
         let mut history = TestHistory::default();
         history.add(&run("+a -b"));
         let cut = recognise(b"TAP version 14\nok - a\n", None).expect("a report");
-        let change = history.add(&cut);
-        assert!(change.removed.is_empty() && !change.is_progress());
-        assert!(!history.add(&run("+a -b")).is_progress());
+        assert_eq!(history.add(&cut).removed, Vec::<String>::new());
     }
 
     #[test]
-    fn figures_alone_tell_progress_too() {
-        let report = |text: &str| recognise(text.as_bytes(), None).expect("a report");
-        let mut history = TestHistory::default();
-        history.add(&report("2 failed, 3 passed in 0.1s\n"));
-        assert!(!history.add(&report("2 failed, 3 passed in 0.2s\n")).is_progress());
-        assert!(history.add(&report("1 failed, 4 passed in 0.1s\n")).is_progress());
-    }
-
-    #[test]
-    fn a_flaky_test_brings_no_progress() {
+    fn a_test_that_passes_and_fails_by_turns_is_flaky() {
         let (history, change) = after(&["+a", "-a", "+a", "-a", "+a"]);
         assert_eq!(change.flaky, ["a"]);
-        assert!(history.is_flaky("a") && !change.is_progress());
+        assert!(history.is_flaky("a"));
     }
 
     #[test]
     fn the_last_case_of_a_name_decides() {
         let (history, _) = after(&["-a +a -b"]);
         assert_eq!((history.failing_streak("a"), history.failing_streak("b")), (0, 1));
+    }
+
+    #[test]
+    fn a_test_has_to_pass_in_every_suite_that_has_it() {
+        let suite = |browser: &str, cases: &str| {
+            format!("<testsuite name='s' hostname='{browser}'>{cases}</testsuite>")
+        };
+        let (passed, failed) = (
+            "<testcase classname='C' name='works'/>",
+            "<testcase classname='C' name='works'><failure message='m'/></testcase>",
+        );
+        let mut history = TestHistory::default();
+        for (chromium, is_failing) in [
+            (failed.to_owned(), true),
+            (format!("{failed}{failed}"), true),
+            (format!("{failed}{passed}"), false),
+        ] {
+            let suites = [suite("chromium", &chromium), suite("firefox", passed)].concat();
+            let text = format!("<testsuites>{suites}</testsuites>");
+            let report = recognise(text.as_bytes(), None).expect("a report");
+            assert_eq!(report.succeeded(), !is_failing, "{text}");
+            let change = history.add(&report);
+            assert_eq!(!history.failing().is_empty(), is_failing, "{text}");
+            assert_eq!(change.fixed.is_empty(), is_failing, "{text}");
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn kept(bytes: &[u8]) -> &[u8] {
 impl Format {
     /// Whether the same name again means the same case. Elsewhere it may be that of another binary,
     /// package or assertion.
-    pub(super) fn names_are_unique(self) -> bool {
+    pub(crate) fn names_are_unique(self) -> bool {
         matches!(self, Self::Junit | Self::Ctrf | Self::Pytest)
     }
 

@@ -122,6 +122,12 @@ pub struct TestCounts {
     pub skipped: u64,
 }
 
+impl TestCounts {
+    pub fn total(self) -> u64 {
+        self.passed.saturating_add(self.failed).saturating_add(self.skipped)
+    }
+}
+
 /// Tokens and money spent since the last such event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -7,6 +7,7 @@ mod conditions;
 mod events;
 pub mod fuzz;
 mod policies;
+pub mod proportional;
 pub mod smoke;
 
 use std::fmt;

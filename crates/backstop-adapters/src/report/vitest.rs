@@ -118,10 +118,14 @@ impl Reading {
     /// The figures before were printed by a test, if the run that they seemed to end goes on.
     fn reopen(&mut self) {
         if let Some(ended) = self.ended.take_if(|ended| ended.begun.is_some()) {
-            let place = ended.begun.unwrap_or_default();
-            self.open.push(Open { place, before: self.cases.len() });
-            self.cases.extend(ended.cases);
-            self.errors.extend(ended.errors);
+            // Nothing is copied: a test may print figures as often as it likes. Marks since then are
+            // those of other runners.
+            self.open.push(Open { place: ended.begun.unwrap_or_default(), before: 0 });
+            self.cases = ended.cases;
+            let since = std::mem::replace(&mut self.errors, ended.errors);
+            for (name, failure) in since {
+                self.errors.entry(name).or_insert(failure);
+            }
         }
     }
 
@@ -169,7 +173,11 @@ impl Reading {
         self.maybe_block = None;
         self.speaker = None;
         self.is_about_suites = false;
-        (self.cases.split_off(before.min(self.cases.len())), std::mem::take(&mut self.errors))
+        let cases = match before {
+            0 => std::mem::take(&mut self.cases),
+            before => self.cases.split_off(before.min(self.cases.len())),
+        };
+        (cases, std::mem::take(&mut self.errors))
     }
 
     fn case(&mut self, line: &str, status: Status, name: &str) {

@@ -1,6 +1,7 @@
 //! However short the lines are that repeat what is long, a report is not much larger than its text.
 
-use backstop_adapters::report::{TestReport, recognise};
+use backstop_adapters::report::{Format, TestReport, recognise};
+use backstop_core::testing::proportional::assert_proportional;
 
 /// Bytes of all that a report holds.
 fn size(report: &TestReport) -> usize {
@@ -116,6 +117,23 @@ fn a_report_is_not_much_larger_than_its_text() {
         assert!(report.cases.iter().all(|case| case.name.len() <= 1024), "{what}");
         assert!(size(&report) <= 64 << 20, "{what}: {} of {}", size(&report), text.len());
     }
+}
+
+/// Figures may be printed by a test, so each that follows takes back that the run has ended.
+#[test]
+fn figures_that_do_not_end_a_run_cost_no_more_the_longer_it_is() {
+    let text = |count: usize| {
+        let cases: String =
+            (0..count).map(|at| format!(" ✓ a.test.ts > case {at} 1ms\n")).collect();
+        let figures = " Test Files  1 passed (1)\n".repeat(count);
+        format!(" RUN  v3.2.7 /app\n\n{cases}{figures}      Tests  1 passed (1)\n")
+    };
+    let [small, large] = [1_000, 8_000].map(text);
+    let read = |text: &str| {
+        let report = recognise(text.as_bytes(), Some(Format::Vitest)).expect("a report");
+        assert_eq!(report.broken, None);
+    };
+    assert_proportional("vitest", 8, || read(&small), || read(&large));
 }
 
 /// What is told of an example is told once, so that the first of the same title does not hide others.

@@ -152,10 +152,11 @@ impl Claude {
             "system" => self.system(line, listener),
             "stream_event" => self.stream_event(line, listener),
             "rate_limit_event" => {
-                let fault =
-                    line.rate_limit_info.0.as_ref().and_then(|it| quota::tell(it, listener));
-                if let Some(fault) = fault {
-                    self.failing.reject(fault);
+                if let Some(limit) = &line.rate_limit_info.0 {
+                    match quota::tell(limit, listener) {
+                        Some(fault) => self.failing.reject(fault),
+                        None => self.failing.got_through(),
+                    }
                 }
             }
             "error" => self.bare_error(line, moment, listener),
@@ -238,7 +239,7 @@ impl Claude {
             self.failing.give_up(listener);
         }
         self.failing.went_on(listener);
-        self.failing.succeed();
+        self.failing.got_through();
         if self.launch.begun && self.launch.outcome.is_none() && !self.launch.transcript {
             listener.hear(Heard::Ended(Outcome::CutOff));
         }
@@ -257,6 +258,7 @@ impl Claude {
         }
         if main_loop {
             self.failing.went_on(listener);
+            self.failing.got_through();
             if let Some(previous) = self.speaking.begin_turn(&message.id, listener) {
                 self.calls.gone_on(&previous, listener);
             }
@@ -352,7 +354,7 @@ impl Claude {
             Outcome::Failed
         } else if is_success(line) && !is_refuted(line, was_idle, moment) {
             self.failing.went_on(listener);
-            self.failing.succeed();
+            self.failing.got_through();
             self.speaking.conclude(&line.result, listener);
             blocked(&denied, line, listener);
             Outcome::Succeeded

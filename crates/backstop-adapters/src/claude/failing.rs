@@ -8,8 +8,8 @@ use crate::{Fault, FaultKind, Heard, Listener, Shown};
 pub(super) struct Failing {
     /// Told by a message; the result may know more.
     held: Option<Fault>,
-    /// A rejected request. The program may get through at last, so only the end shows whether it
-    /// mattered.
+    /// A rejected request. The program may get through at last, so it matters only where nothing comes
+    /// behind it that shows so.
     rejected: Option<Fault>,
     /// Told since the agent last worked.
     told: Option<FaultKind>,
@@ -24,19 +24,19 @@ impl Failing {
         });
     }
 
-    /// Keeps a rejection until the launch ends.
+    /// Keeps a rejection until the agent gets through or the launch ends.
     pub fn reject(&mut self, fault: Fault) {
         self.rejected = Some(fault);
     }
 
     /// Whether words or a rejection have said since the agent last worked what kind of failure it is.
     pub fn is_explained(&self) -> bool {
-        let held = self.held.as_ref().or(self.rejected.as_ref()).map(|fault| fault.kind);
-        held.or(self.told).is_some_and(|kind| kind != FaultKind::Other)
+        let held = self.held.as_ref().map(|fault| fault.kind).or(self.told);
+        self.rejected.is_some() || held.is_some_and(|kind| kind != FaultKind::Other)
     }
 
-    /// The launch has ended well: no rejection kept it from that.
-    pub fn succeed(&mut self) {
+    /// A request was let through, or the launch has ended well: no rejection kept it from that.
+    pub fn got_through(&mut self) {
         self.rejected = None;
     }
 

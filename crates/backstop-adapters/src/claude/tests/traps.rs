@@ -528,6 +528,22 @@ fn a_rejection_counts_only_where_the_launch_does_not_succeed() {
 }
 
 #[test]
+fn a_rejection_that_the_agent_got_past_explains_no_later_failure() {
+    let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":[],"terminal_reason":"rapid_refill_breaker","session_id":"s1"}"#;
+    let allowed = REJECTED.replace("\"rejected\"", "\"allowed\"");
+    let (first, second) = (assistant("m1", ""), assistant("m2", ""));
+    for past in [&[&*first, &second][..], &[&allowed]] {
+        let told = lines(&[&[INIT, REJECTED], past, &[failed]].concat());
+        assert_eq!(told.fault_kinds(), [FaultKind::ContextFull], "{past:?}");
+    }
+    assert_eq!(lines(&[INIT, REJECTED, failed]).fault_kinds(), [FaultKind::RateLimited]);
+    // Words that say nothing of why do not hide it.
+    let words = r#"{"type":"assistant","session_id":"s1","error":"unknown","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"It did not work."}]}}"#;
+    let told = lines(&[INIT, REJECTED, words, failed]);
+    assert_eq!(told.fault_kinds(), [FaultKind::RateLimited]);
+}
+
+#[test]
 fn errors_say_more_than_what_was_said_before_them() {
     let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"Prompt is too long","errors":["Credit balance is too low"],"session_id":"s1"}"#;
     assert_eq!(lines(&[INIT, line]).fault_kinds(), [FaultKind::Credits]);

@@ -23,6 +23,13 @@ struct Console {
     place: Range<usize>,
 }
 
+/// How many test suites ended how.
+struct Suites {
+    counts: TestCounts,
+    /// Not only some of them ran.
+    are_all: bool,
+}
+
 /// A file, as it was called where the heading stands, and the titles.
 type Heading = (String, String);
 
@@ -49,8 +56,8 @@ struct Reading {
     after_blank: bool,
     /// Files that did not load; each is told twice.
     unloaded: BTreeSet<String>,
-    suites: Option<TestCounts>,
-    /// The figures before, if nothing was told since.
+    suites: Option<Suites>,
+    /// The figures before, of a run that not all suites took part in, if nothing was told since.
     summarised: Option<TestCounts>,
     /// Another runner has ended since a file was named.
     is_behind_other: bool,
@@ -73,16 +80,18 @@ impl Reading {
             self.summarised = None;
         }
         if let Some(suites) = text.strip_prefix("Test Suites: ").and_then(figures) {
-            self.suites = Some(suites);
+            self.suites = Some(Suites { counts: suites, are_all: !text.contains(" of ") });
         } else if let Some(tests) = text.strip_prefix("Tests: ").and_then(figures) {
             if let Some(suites) = self.suites.take() {
                 self.at = line.end;
                 // Who stops at the first failure says it again on leaving.
-                if self.summarised.replace(tests) == Some(tests) {
+                let before = self.summarised.take();
+                if before == Some(tests) {
                     return;
                 }
+                self.summarised = Some(tests).filter(|_| !suites.are_all);
                 let begun = self.begun.take().unwrap_or(line.begin);
-                let report = self.end_run(suites, tests);
+                let report = self.end_run(suites.counts, tests);
                 self.runs.push_report(begun..line.end, &report);
                 self.told.push(begun, report);
             }
@@ -229,7 +238,9 @@ impl Reading {
         let files = std::mem::take(&mut self.files);
         let mut errors: BTreeMap<String, String> = BTreeMap::new();
         for ((file, titles), said) in std::mem::take(&mut self.errors) {
-            let name = name_in(&files.ending_with(&file), [titles.as_str()]);
+            // It was said before, below a heading with all of the path.
+            let Some(file) = files.ending_with(&file) else { continue };
+            let name = name_in(&file, [titles.as_str()]);
             let error = errors.entry(name).or_default();
             if error.is_empty() {
                 *error = said;
@@ -253,8 +264,10 @@ impl Reading {
         report.settle(tests);
         // A suite that does not load has no failed test.
         let surplus = suites.failed.saturating_sub(tests.failed);
-        let unloaded_files: BTreeSet<String> =
-            std::mem::take(&mut self.unloaded).iter().map(|file| files.ending_with(file)).collect();
+        let unloaded_files: BTreeSet<String> = std::mem::take(&mut self.unloaded)
+            .iter()
+            .filter_map(|file| files.ending_with(file))
+            .collect();
         let count = surplus.max(unloaded_files.len() as u64);
         if count > 0 {
             report.mark_broken(unloaded(count));
@@ -544,6 +557,50 @@ Tests:       1 failed, 1 passed, 2 total
             report.cases.iter().map(|case| (&*case.name, case.message.as_deref())).collect();
         assert_eq!(told, [("unit/a.test.js > sum > adds", Some("boom"))]);
         assert_eq!(report.broken.as_deref(), Some("2 test suites failed to run"));
+    }
+
+    #[test]
+    fn what_is_said_again_of_one_of_several_files_of_a_name_is_left_out() {
+        let text = "\
+FAIL one/index.test.js
+  ● sum › adds
+
+    boom
+
+FAIL two/index.test.js
+  ● sum › adds
+
+    bang
+
+::group::Errors thrown in index.test.js
+  ● sum › divides
+
+    by zero
+
+::endgroup::
+Test Suites: 2 failed, 2 total
+Tests:       3 failed, 3 total
+";
+        let report = read(text).expect("a report").report;
+        let told: Vec<_> =
+            report.cases.iter().map(|case| (&*case.name, case.message.as_deref())).collect();
+        let expected = [
+            ("one/index.test.js > sum > adds", Some("boom")),
+            ("two/index.test.js > sum > adds", Some("bang")),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[rstest]
+    #[case::all_of_them("1 failed, 1 total", 2)]
+    #[case::who_stops_at_the_first("1 failed, 1 of 3 total", 1)]
+    fn equal_figures_in_a_row_are_those_of_two_runs_unless_one_stopped(
+        #[case] suites: &str,
+        #[case] failed: u64,
+    ) {
+        let figures = format!("Test Suites: {suites}\nTests:       1 failed, 1 total\n");
+        let report = read(&figures.repeat(2)).expect("a report").report;
+        assert_eq!(report.counts(), TestCounts { passed: 0, failed, skipped: 0 });
     }
 
     #[test]

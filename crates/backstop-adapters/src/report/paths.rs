@@ -14,15 +14,21 @@ impl Paths {
         self.backwards.insert(backwards(path));
     }
 
-    /// The file whose path ends so; what was asked for, if there is none.
-    pub(super) fn ending_with(&self, end: &str) -> String {
+    /// The file whose path ends so; what was asked for, if there is none. Nothing where several end so:
+    /// any of them may be meant.
+    pub(super) fn ending_with(&self, end: &str) -> Option<String> {
         let reversed = backwards(end);
         if self.backwards.contains(&reversed) {
-            return end.to_owned();
+            return Some(end.to_owned());
         }
         let below = reversed + "/";
-        let found = self.backwards.range(below.clone()..).next();
-        found.filter(|it| it.starts_with(&below)).map_or(end.to_owned(), |it| backwards(it))
+        let mut found =
+            self.backwards.range(below.clone()..).take_while(|it| it.starts_with(&below));
+        match (found.next(), found.next()) {
+            (None, _) => Some(end.to_owned()),
+            (Some(path), None) => Some(backwards(path)),
+            (Some(_), Some(_)) => None,
+        }
     }
 }
 
@@ -44,6 +50,7 @@ mod tests {
     #[case("est.js", "est.js")]
     #[case("zzz.test.js", "zzz.test.js")]
     #[case("größe.test.js", "src/größe.test.js")]
+    #[case::of_several("index.test.js", "")]
     fn a_file_is_known_by_the_end_of_its_path(#[case] end: &str, #[case] path: &str) {
         let mut paths = Paths::default();
         for path in [
@@ -56,6 +63,6 @@ mod tests {
         ] {
             paths.insert(path);
         }
-        assert_eq!(paths.ending_with(end), path);
+        assert_eq!(paths.ending_with(end).as_deref(), Some(path).filter(|path| !path.is_empty()));
     }
 }

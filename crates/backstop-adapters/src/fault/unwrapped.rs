@@ -96,17 +96,20 @@ fn reset_in(value: &Value) -> Option<Reset> {
 /// `failed: [503] …`.
 fn status_in(text: &str) -> Option<u16> {
     let speaks = plain(text);
-    if !["error", "status", "rejected", "http", "failed: ["]
-        .iter()
-        .any(|word| speaks.contains(word))
-    {
+    let known = |number: &str| number.parse().ok().filter(|status| STATUSES.contains(status));
+    // Elsewhere in a line like this, numbers count anything.
+    let bracketed = speaks.split_once("failed: [").and_then(|(_, rest)| rest.split_once(']'));
+    if let Some(status) = bracketed.and_then(|(number, _)| known(number)) {
+        return Some(status);
+    }
+    if !["error", "status", "rejected", "http"].iter().any(|word| speaks.contains(word)) {
         return None;
     }
     let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ',' | '_' | '-'));
     words
         .map(|word| word.trim_end_matches(['.', ',']))
         .filter(|word| word.len() == 3)
-        .find_map(|word| word.parse().ok().filter(|status| STATUSES.contains(status)))
+        .find_map(known)
 }
 
 /// Lower case, and one form of the marks that come in several.

@@ -62,7 +62,7 @@ struct Found {
     has_ended: bool,
     /// The block of code that its words are in the middle of.
     fence: Fence,
-    /// The record that opened its stream, where another agent opens its own just so.
+    /// The latest record that opened a stream, where another agent opens its own just so.
     doubtful: Option<Vec<u8>>,
 }
 
@@ -283,14 +283,13 @@ impl Found {
 
     fn record(&mut self, record: Record<'_>, moment: &Moment, listener: &mut dyn Listener) {
         match record {
-            Record::Json(_) if self.prints_records => {}
-            Record::Json(_) if self.is_in_code() => {}
             Record::Json(bytes) => {
-                self.prints_records = sniff::agent(&record) == Some(self.agent);
-                self.doubtful = Some(bytes)
-                    .filter(|_| self.agent == Agent::Claude && self.prints_records)
-                    .filter(|bytes| sniff::opens_like_another(bytes))
-                    .map(<[u8]>::to_vec);
+                if !self.prints_records && !self.is_in_code() {
+                    self.prints_records = sniff::agent(&record) == Some(self.agent);
+                }
+                if self.prints_records && self.agent == Agent::Claude {
+                    self.doubt(bytes);
+                }
             }
             Record::Text(line) => self.fence.pass(line.trim_start()),
         }
@@ -303,6 +302,16 @@ impl Found {
             }
             listener.hear(heard);
         });
+    }
+
+    /// Notices where another agent may have begun that opens its stream just so, and what only Claude
+    /// prints.
+    fn doubt(&mut self, record: &[u8]) {
+        if sniff::opens_like_another(record) {
+            self.doubtful = Some(record.to_vec());
+        } else if self.doubtful.is_some() && sniff::is_claudes(record) {
+            self.doubtful = None;
+        }
     }
 
     /// Hands its stream over to the other agent that opens its own alike, once a record is that one's

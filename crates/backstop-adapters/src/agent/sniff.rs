@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Agent, glued};
 use crate::Record;
-use crate::fields::{self, parse, text};
+use crate::fields::{self, text};
 
 pub(super) fn agent(record: &Record<'_>) -> Option<Agent> {
     match record {
@@ -24,7 +24,7 @@ pub(super) fn opened(record: &[u8]) -> Option<Agent> {
     if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
         return None;
     }
-    let value = parse(record)?;
+    let value = fields::record(record)?;
     let agent = of_value(&value)?;
     let kind = match text(&value, "type") {
         Some(kind) => kind,
@@ -50,10 +50,18 @@ pub(super) fn opens_like_another(record: &[u8]) -> bool {
     if record.len() > LARGEST_OPENING || !OPENINGS.is_match(record) {
         return false;
     }
-    let Some(value) = parse(record) else { return false };
+    let Some(value) = fields::record(record) else { return false };
     let has = |key: &str| value.get(key).is_some();
     let is_init = text(&value, "type") == Some("system") && text(&value, "subtype") == Some("init");
     is_init && !has("tools") && !has("apiKeySource")
+}
+
+/// Whether it is what only one of those prints whose streams are opened by the same words: Claude's
+/// messages tell what they used, and so do its results.
+pub(super) fn is_claudes(record: &[u8]) -> bool {
+    let Some(value) = fields::record(record) else { return false };
+    let has_usage = value.pointer("/message/usage").is_some();
+    of_value(&value) == Some(Agent::Claude) && (has_usage || text(&value, "type") == Some("result"))
 }
 
 /// Where something stands that only a record which opens a stream, or is a whole answer, is sure to
@@ -68,7 +76,7 @@ pub(super) fn answered(record: &[u8]) -> Option<Agent> {
     if !ANSWERS.is_match(record) {
         return None;
     }
-    let value = parse(record)?;
+    let value = fields::record(record)?;
     let agent = of_value(&value)?;
     let has = |key: &str| value.get(key).is_some();
     let kind = text(&value, "type");
@@ -84,7 +92,7 @@ pub(super) fn answered(record: &[u8]) -> Option<Agent> {
 
 /// Whether a message is one of Goose's, of which the first is like all others.
 pub(super) fn is_gooses(record: &[u8]) -> bool {
-    parse(record).and_then(|value| of_value(&value)) == Some(Agent::Goose)
+    fields::record(record).and_then(|value| of_value(&value)) == Some(Agent::Goose)
 }
 
 /// Whether one may print what the other does.

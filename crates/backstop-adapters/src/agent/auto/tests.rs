@@ -83,7 +83,7 @@ const OPENCODE: &str = r#"{"type":"step_start","timestamp":1,"sessionID":"o","pa
 
 #[test]
 fn every_agent_that_a_command_starts_is_read_as_if_it_were_alone() {
-    let all = [CLAUDE, CODEX, GEMINI, OPENCODE];
+    let all = [CLAUDE, CURSOR, CODEX, GEMINI, OPENCODE];
     let alone = |stream: &str| {
         let mut told = told(&mut Auto::new(), stream);
         // Not every agent tells its own end, but the next one shows it.
@@ -147,6 +147,22 @@ fn an_agent_that_was_cut_off_is_followed_too() {
     let told = told(&mut auto, &format!("{cut}\n{CODEX}"));
     assert!(told.contains(&"said Done.".to_owned()), "{told:?}");
     assert_eq!(auto.agent(), Some(Agent::Codex));
+}
+
+#[test]
+fn one_that_begins_in_the_line_that_another_left_is_followed() {
+    let (first, rest) = CLAUDE.split_once('\n').unwrap();
+    let message = rest.lines().next().unwrap();
+    let (_, more) = CODEX.split_once('\n').unwrap();
+    let opening = CODEX.lines().next().unwrap();
+    for cut in [message.find("it.").unwrap(), message.len() - 1] {
+        let mut auto = Auto::new();
+        let stream = format!("{first}\n{}{opening}\n{more}", &message[..cut]);
+        let told = told(&mut auto, &stream);
+        assert_eq!(auto.agent(), Some(Agent::Codex), "{stream}");
+        assert!(told.contains(&"said Done.".to_owned()), "{told:?}");
+        assert!(told.contains(&"usage 30 5 0 0".to_owned()), "{told:?}");
+    }
 }
 
 #[test]

@@ -207,6 +207,24 @@ fn in_pieces(agent: HookAgent, text: &str, ends: &[usize]) -> (Usage, Option<(u6
     (sum, context)
 }
 
+/// A message whose record a few bytes make unreadable, or that stands behind one that was cut off.
+#[rstest]
+#[case::half_a_character(r#""text":"a""#, r#""text":"\ud83d""#)]
+#[case::behind_a_cut_one(
+    r#"{"type":"assistant""#,
+    r#"{"type":"user","message":{"rol{"type":"assistant""#
+)]
+fn what_is_read_of_a_broken_record_is_counted_once(#[case] sound: &str, #[case] broken: &str) {
+    let lines: Vec<&str> = SESSION.lines().collect();
+    let text = format!("{}\n{}\n", lines[2].replace(sound, broken), lines[3]);
+    let text = text.replace(r#""content":[]"#, r#""content":[{"type":"text","text":"a"}]"#);
+    let text = text.replacen(sound, broken, 1);
+    let end = text.find('\n').unwrap() + 1;
+    let (usage, _) = in_pieces(HookAgent::ClaudeCode, &text, &[end]);
+    let all = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens];
+    assert_eq!(all, [10, 7, 100], "{text}");
+}
+
 proptest! {
     #[test]
     fn tokens_are_counted_once_wherever_hooks_come(

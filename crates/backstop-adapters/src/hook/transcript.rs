@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::HookAgent;
-use crate::fields::{self, count, text};
+use crate::fields::{self, count, text, text_at};
 use crate::{Adapter, Claude, Codex, Heard, Moment, Record};
 
 /// How far a transcript was read, and what keeps its figures from being counted twice.
@@ -117,34 +117,23 @@ impl TranscriptReader {
 
 impl Transcript {
     fn remember_message(&mut self, line: &[u8]) {
-        #[derive(Deserialize)]
-        struct Line {
-            message: Message,
-        }
-        #[derive(Deserialize)]
-        struct Message {
-            id: String,
-            usage: Output,
-        }
-        #[derive(Deserialize)]
-        struct Output {
-            #[serde(default)]
-            output_tokens: u64,
-        }
-        let Ok(Line { message: Message { id, usage } }) = serde_json::from_slice(line) else {
-            return;
-        };
+        // Whatever the adapter reads counts, so it has to be found again as well.
+        let Some(record) = fields::record(line) else { return };
+        let Some(id) = text_at(&record, "/message/id") else { return };
+        let usage = record.pointer("/message/usage").filter(|usage| usage.is_object());
+        let Some(usage) = usage else { return };
         if id.is_empty() || id.len() > LONGEST_ID {
             return;
         }
+        let output = count(usage, "output_tokens");
         if let Some(known) = self.recent.iter_mut().rev().find(|known| known.0 == id) {
-            known.1 = known.1.max(usage.output_tokens);
+            known.1 = known.1.max(output);
             return;
         }
         if self.recent.len() >= MOST_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((id, usage.output_tokens));
+        self.recent.push_back((id.to_owned(), output));
     }
 
     fn remember_total(&mut self, line: &[u8]) {

@@ -60,6 +60,7 @@ fn seeds(target: &str) -> String {
         "telemetry" => ("adapters", "telemetry"),
         "trajectory" => ("adapters", "trajectories"),
         "hook_transcript" => ("adapters", "agents"),
+        "report_pattern" => ("adapters", "patterns"),
         _ if target.starts_with("agent_") => ("adapters", "agents"),
         _ if target.starts_with("report_") => ("adapters", "reports"),
         of_the_core => ("core", of_the_core),

@@ -10,11 +10,11 @@ use crate::hook::{
     Act, Answer, HookAgent, HookEvent, HookInput, Transcript, TranscriptReader, markers, matches,
     may_write_unnamed, targets,
 };
-use crate::report::Format;
+use crate::report::{Format, Pattern};
 use crate::review::Said;
 use crate::{
-    Adapter, Agent, Exit, Export, Framer, Heard, JsonlMapping, Moment, Outcome, Record, Telemetry,
-    Translator,
+    Adapter, Agent, Auto, Exit, Export, Framer, Heard, JsonlMapping, Moment, Outcome, Record,
+    Telemetry, Translator,
 };
 use crate::{Jsonl, closed, report, trajectory};
 
@@ -24,11 +24,26 @@ use crate::{Jsonl, closed, report, trajectory};
 /// # Panics
 /// Where that does not hold.
 pub fn agent(agent: Agent, data: &[u8]) {
-    let (whole, outcome) = told(agent, data, data.len().max(1), None);
-    let (in_pieces, pieces_outcome) = told(agent, data, 7, None);
+    adapter(data, || match agent {
+        Agent::Jsonl => Box::new(Jsonl::new(mapping())),
+        agent => agent.adapter(),
+    });
+}
+
+/// The same where nobody says whose output it is: it is found out, and may be that of several.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn agent_auto(data: &[u8]) {
+    adapter(data, || Box::new(Auto::new()));
+}
+
+fn adapter(data: &[u8], new: impl Fn() -> Box<dyn Adapter>) {
+    let (whole, outcome) = told(new(), data, data.len().max(1), None);
+    let (in_pieces, pieces_outcome) = told(new(), data, 7, None);
     assert_eq!((&whole, outcome), (&in_pieces, pieces_outcome), "cuts change what is told");
     let failed = Exit { code: Some(1), signal: None };
-    assert_ne!(told(agent, data, data.len().max(1), Some(failed)).1, Outcome::Succeeded);
+    assert_ne!(told(new(), data, data.len().max(1), Some(failed)).1, Outcome::Succeeded);
     keep_and_decide(whole);
 }
 
@@ -57,6 +72,19 @@ pub fn report(format: Format, data: &[u8]) {
     let Some(report) = report::recognise(data, Some(format)) else { return };
     assert_eq!(report::recognise(data, Some(format)), Some(report.clone()), "it is read the same");
     assert!(report.broken.is_none() || !report.succeeded(), "a broken report is no success");
+    keep_and_decide(vec![report.event().into()]);
+}
+
+/// A pattern is refused or finds something in the lines below it, which can be kept.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn report_pattern(data: &[u8]) {
+    let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+    let (pattern, output) = data.split_at(end);
+    let Ok(pattern) = String::from_utf8_lossy(pattern).parse::<Pattern>() else { return };
+    let Some(report) = pattern.read(output) else { return };
+    assert_eq!(report.format, Format::Regex);
     keep_and_decide(vec![report.event().into()]);
 }
 
@@ -127,6 +155,10 @@ pub fn telemetry(data: &[u8]) {
     let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));
     for _ in 0..2 {
         telemetry.hear(&export, &moment(), &mut hear);
+        let corrected = telemetry.corrected().into_iter().flatten();
+        corrected.for_each(|usage| hear(Heard::Event(usage.into())));
+        assert_eq!(telemetry.corrected(), None, "what was corrected is right");
+        telemetry.iteration_started();
     }
     telemetry.tell_refused(&mut hear);
     keep_and_decide(events);
@@ -143,11 +175,12 @@ pub fn review(data: &[u8]) {
     keep_and_decide(vec![Review::from(said).into()]);
 }
 
-fn told(agent: Agent, data: &[u8], piece: usize, exit: Option<Exit>) -> (Vec<EventKind>, Outcome) {
-    let mut adapter: Box<dyn Adapter> = match agent {
-        Agent::Jsonl => Box::new(Jsonl::new(mapping())),
-        agent => agent.adapter(),
-    };
+fn told(
+    mut adapter: Box<dyn Adapter>,
+    data: &[u8],
+    piece: usize,
+    exit: Option<Exit>,
+) -> (Vec<EventKind>, Outcome) {
     let mut translator = Translator::default();
     let mut events = Vec::new();
     let mut hear = |heard: Heard<'_>| events.extend(translator.events(heard));

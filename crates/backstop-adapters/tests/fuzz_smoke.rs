@@ -18,6 +18,28 @@ fn adapters_read_anything() {
 }
 
 #[test]
+fn output_of_whomever_is_read() {
+    let seeds = seeds("agents");
+    smoke::run(&seeds, 400, fuzz::agent_auto);
+    // One behind the other, and the second in the line that the first has left.
+    let pairs: Vec<_> = seeds
+        .iter()
+        .zip(seeds.iter().cycle().skip(1))
+        .flat_map(|((first, one), (second, other))| {
+            let glued = [&one[..one.len() / 2], other].concat();
+            let both = [&one[..], b"\n", other].concat();
+            [(format!("{first}, {second}"), both), (format!("{first} glued to {second}"), glued)]
+        })
+        .collect();
+    smoke::run(&pairs, 100, fuzz::agent_auto);
+}
+
+#[test]
+fn patterns_are_read_or_refused() {
+    smoke::run(&seeds("patterns"), 800, fuzz::report_pattern);
+}
+
+#[test]
 fn trajectories_are_read_or_refused() {
     smoke::run(&seeds("trajectories"), 1_500, fuzz::trajectory);
 }

@@ -382,11 +382,14 @@ impl Facts {
         }
         self.overrides.forget_errors();
         self.progress.iteration_finished(excused);
-        self.spent.iteration_finished(match (excused, self.errors.now_transient()) {
+        let ending = match (excused, self.errors.now_transient()) {
             (true, _) => usage::Ending::Refused,
             (false, true) => usage::Ending::Interrupted,
             (false, false) => usage::Ending::Worked,
-        });
+        };
+        // It may also have finished by itself, as it may after a stop.
+        let by_stop = self.is_stop_asked_for() && end.signal.is_some() && !end.timed_out;
+        self.spent.iteration_finished(ending, by_stop);
         self.worker.iteration_finished(end.timed_out);
         if !excused {
             self.handoff.iteration_finished();
@@ -445,7 +448,7 @@ impl Facts {
         }
         // A stop that was asked for stands until it is acknowledged: pausing does not undo it.
         let stops = matches!(kind, SignalKind::Stop | SignalKind::Kill);
-        let stopping = matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill));
+        let stopping = self.is_stop_asked_for();
         if stops || !stopping {
             self.signal = Some(kind);
             if !stopping {
@@ -453,6 +456,11 @@ impl Facts {
             }
         }
         Watch::SIGNAL
+    }
+
+    /// Somebody wants the run to end, and nobody has let it go on since.
+    fn is_stop_asked_for(&self) -> bool {
+        matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill))
     }
 
     fn decided(&mut self, decided: &Decided) {
@@ -486,7 +494,7 @@ impl Facts {
                 Streak::Worker => self.worker = people::WorkerState::default(),
                 Streak::SameRounds => self.reviews.same_rounds = 0,
                 Streak::Signal => {
-                    if matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill)) {
+                    if self.is_stop_asked_for() {
                         self.spent.stop_was_seen();
                     }
                     self.signal = None;

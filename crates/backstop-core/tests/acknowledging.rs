@@ -232,6 +232,15 @@ fn who_stopped_an_iteration_and_resumes_knows_that_it_could_not_tell() {
     // The next one tells, or holds the run.
     let silent = [&resumed[..], &[STARTED, EXIT_0]].concat();
     assert_eq!(verdict(&cost, &lines(&silent)), Verdict::Hold);
+    // It ended by itself, while the stop let it finish, or ran out of its time.
+    let timed_out = r#"{"type": "iteration_finished", "signal": 15, "timed_out": true}"#;
+    for end in [EXIT_0, r#"{"type": "iteration_finished", "exit_code": 1}"#, timed_out] {
+        let finished = [STARTED, stop, end, decided, RESUMED];
+        assert_eq!(verdict(&cost, &lines(&finished)), Verdict::Hold, "{end}");
+    }
+    // It died of something else, and was stopped only then.
+    let died = [STARTED, killed, stop, decided, RESUMED];
+    assert_eq!(verdict(&cost, &lines(&died)), Verdict::Hold);
     // Nobody stopped this one.
     let held = r#"{"type": "decision", "verdict": "hold", "reason": "cost_limit"}"#;
     let unseen = [STARTED, EXIT_0, held, RESUMED];

@@ -26,6 +26,13 @@ pub(crate) struct Spent {
     pub(crate) tokens_silent: bool,
     /// An iteration has ended and nobody had reported what it cost.
     pub(crate) cost_silent: bool,
+    /// It is not known whether the iteration that told no tokens would have told them: a stop has killed
+    /// it.
+    #[serde(default)]
+    tokens_cut_short: bool,
+    /// The same of what it cost.
+    #[serde(default)]
+    cost_cut_short: bool,
     usage_in_iteration: bool,
     cost_in_iteration: bool,
     /// Tokens were reported in this iteration, for good, and not what they cost.
@@ -37,7 +44,8 @@ pub(crate) struct Spent {
     /// Tokens were let be seen in this iteration, and neither their price nor their end.
     #[serde(default)]
     live_unpriced: bool,
-    /// Tokens were told since an iteration has ended, for good or not, whether or not one began meanwhile.
+    /// Tokens were told since an iteration has ended, for good or not, whether or not one began
+    /// meanwhile.
     #[serde(default)]
     tokens_in_iteration: bool,
     /// What the last iteration left open of its cost.
@@ -158,7 +166,8 @@ impl Spent {
         self.settled = Amounts { cost, ..tokens };
     }
 
-    pub(crate) fn iteration_finished(&mut self, ending: Ending) {
+    /// Takes in the end of an iteration, and whether somebody's wish to stop has killed it.
+    pub(crate) fn iteration_finished(&mut self, ending: Ending, by_stop: bool) {
         // Of two agents only one may have told.
         let unpriced = self.unpriced_in_iteration && !self.cost_apart_in_iteration;
         let has_unpriced = unpriced || self.live_unpriced && !self.cost_in_iteration;
@@ -175,6 +184,7 @@ impl Spent {
             let row = in_a_row(&mut self.interrupted_without_tokens, was_interrupted && !told);
             if row == 0 || row > MOST_EXCUSED {
                 self.tokens_silent = !told;
+                self.tokens_cut_short = by_stop;
             }
             let told = self.cost_in_iteration && !unpriced;
             // Who has told tokens has spent money, too.
@@ -182,6 +192,7 @@ impl Spent {
             let row = in_a_row(&mut self.interrupted_without_cost, is_lost);
             if row == 0 || row > MOST_EXCUSED {
                 self.cost_silent = !told;
+                self.cost_cut_short = by_stop;
             }
         }
         self.usage_in_iteration = false;
@@ -192,11 +203,11 @@ impl Spent {
         self.live_unpriced = false;
     }
 
-    /// Whoever ended the work by a stop knows that it could not tell what it had used. What it has told
-    /// counts on, and the next iteration is to tell of itself.
+    /// Whoever has killed the work by a stop knows that it could not tell what it had used. What it has
+    /// told counts on, and the next iteration is to tell of itself.
     pub(crate) fn stop_was_seen(&mut self) {
-        self.tokens_silent = false;
-        self.cost_silent = false;
+        self.tokens_silent &= !self.tokens_cut_short;
+        self.cost_silent &= !self.cost_cut_short;
     }
 
     /// Whether all that was spent is known.
@@ -357,11 +368,11 @@ mod tests {
         let mut spent = Spent::default();
         assert!(!spent.tokens_silent && !spent.cost_silent);
         spent.apply(&Usage { input_tokens: 1, ..Usage::default() });
-        spent.iteration_finished(Worked);
+        spent.iteration_finished(Worked, false);
         assert!(!spent.tokens_silent && spent.cost_silent && !spent.is_cost_known());
-        spent.iteration_finished(Refused);
+        spent.iteration_finished(Refused, false);
         assert!(!spent.tokens_silent);
-        spent.iteration_finished(Worked);
+        spent.iteration_finished(Worked, false);
         assert!(spent.tokens_silent);
     }
 
@@ -391,7 +402,7 @@ mod tests {
             let mut spent = Spent::default();
             for (usage, ending) in *ends {
                 usage.iter().for_each(|usage| spent.apply(usage));
-                spent.iteration_finished(*ending);
+                spent.iteration_finished(*ending, false);
             }
             assert_eq!((spent.tokens_silent, spent.cost_silent), (*tokens, *cost), "{ends:?}");
         }
@@ -415,17 +426,17 @@ mod tests {
         for (reported, gap, is_known) in table {
             let mut spent = Spent::default();
             spent.apply(&priced);
-            spent.iteration_finished(Worked);
+            spent.iteration_finished(Worked, false);
             reported.iter().for_each(|usage| spent.apply(usage));
-            spent.iteration_finished(Worked);
+            spent.iteration_finished(Worked, false);
             assert_eq!((spent.cost_gap, spent.is_cost_known()), (gap, is_known), "{reported:?}");
             spent.apply(&priced);
-            spent.iteration_finished(Worked);
+            spent.iteration_finished(Worked, false);
             assert_eq!(spent.is_cost_known(), is_known, "what comes later does not tell it");
         }
         let mut spent = Spent::default();
         spent.apply(&priced);
-        spent.iteration_finished(Worked);
+        spent.iteration_finished(Worked, false);
         spent.apply(&live);
         assert!(spent.is_cost_known(), "it may tell yet");
         spent.iteration_started();
@@ -449,10 +460,10 @@ mod tests {
         for (reported, is_silent) in table {
             let mut spent = Spent::default();
             reported.iter().for_each(|usage| spent.apply(usage));
-            spent.iteration_finished(Worked);
+            spent.iteration_finished(Worked, false);
             assert_eq!(spent.cost_silent, is_silent, "{reported:?}");
             spent.apply(&priced);
-            spent.iteration_finished(Worked);
+            spent.iteration_finished(Worked, false);
             assert!(!spent.cost_silent, "the next iteration told all");
         }
     }

@@ -246,20 +246,22 @@ impl History<'_> {
         is_silent && !self.is_stop_seen_after(end)
     }
 
-    /// Whether a person has let the run go on after a stop, since an iteration ended: they know that
-    /// what was stopped could not tell.
+    /// Whether a stop has killed the iteration that ended at a position, and a person has let the run go
+    /// on since: they know that what was killed could not tell.
     fn is_stop_seen_after(&self, end: usize) -> bool {
-        let is_seen = |at: usize| self.counts_from("signal", at + 1) == at + 1;
-        let was_stopped = |before: usize| {
-            let mut asked = self.events_from(self.counts_from("signal", before));
-            asked.any(|(at, kind)| {
-                let stops =
-                    |signal: &Signal| matches!(signal.kind, SignalKind::Stop | SignalKind::Kill);
-                at < before && matches!(kind, EventKind::Signal(signal) if stops(signal))
-            })
+        let was_killed = |kind: &EventKind| matches!(kind, EventKind::IterationFinished(end) if end.signal.is_some() && !end.timed_out);
+        let stops = |kind: &EventKind| {
+            let is_stop =
+                |signal: &Signal| matches!(signal.kind, SignalKind::Stop | SignalKind::Kill);
+            matches!(kind, EventKind::Signal(signal) if is_stop(signal))
         };
+        let mut asked = self.events_from(self.counts_from("signal", end));
+        let mut finished = self.events_from(end);
         let mut later = self.events_from(end + 1);
-        later.any(|(at, kind)| acknowledges(kind) && is_seen(at) && was_stopped(at))
+        let is_seen = |at: usize| self.counts_from("signal", at + 1) == at + 1;
+        finished.next().is_some_and(|(_, kind)| was_killed(kind))
+            && asked.any(|(at, kind)| at < end && stops(kind))
+            && later.any(|(at, kind)| acknowledges(kind) && is_seen(at))
     }
 
     /// The end of the iteration by which a meter is judged: the last one that had anything to report,

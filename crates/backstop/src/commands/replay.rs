@@ -53,8 +53,7 @@ fn of_file(
 ) -> Result<Replayed, Error> {
     let (policy, policy_name) = policy(named.unwrap_or(DEFAULT), terminal)?;
     let capture = Capture::open(&arguments.what, arguments.agent, &policy)?;
-    let agent = capture.agent();
-    let trial = capture.replay(policy)?;
+    let (agent, trial) = capture.replay(policy)?;
     Ok(Replayed { what: input::shown(&arguments.what).to_owned(), agent, policy_name, trial })
 }
 

@@ -214,6 +214,21 @@ fn who_opens_a_stream_as_another_does_is_named_by_what_comes_later() {
     assert_eq!((&object["launches"], &object["outcome"]), (&json!(1), &json!("succeeded")));
 }
 
+/// What tells them apart may come later than what is looked at before the stream is read.
+#[test]
+fn who_opens_a_stream_as_another_does_is_named_however_late_that_shows() {
+    let words = "x".repeat(1 << 20);
+    let lines = format!(
+        r#"{{"type":"system","subtype":"init","session_id":"s","model":"m"}}
+{{"type":"assistant","session_id":"s","message":{{"role":"assistant","content":[{{"type":"text","text":"{words}"}}]}}}}
+{{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{{"readToolCall":{{"args":{{"path":"a"}},"result":{{"success":{{}}}}}}}}}}
+"#
+    );
+    let test = Test::new().file("s.jsonl", &lines);
+    let object = test.run(["replay", "s.jsonl", "--json"]).exits(0).json();
+    assert_eq!((&object["agent"], &object["actions"]), (&json!("cursor"), &json!(1)));
+}
+
 /// When it is to be tried again after each error.
 fn retries(lines: &str) -> Vec<serde_json::Value> {
     let test = Test::new().file("s.jsonl", lines);

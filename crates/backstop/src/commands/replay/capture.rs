@@ -28,7 +28,7 @@ enum Content {
     Stream {
         path: String,
         agent: Agent,
-        adapter: Box<dyn Adapter>,
+        reader: Reader,
         bytes: Box<dyn Read>,
         /// One of its first records tells a time.
         is_dated: bool,
@@ -37,6 +37,34 @@ enum Content {
         kind: Kind,
         bytes: Vec<u8>,
     },
+}
+
+/// Who reads a stream.
+enum Reader {
+    /// Several agents may have written to one log. Whose it seems to be may still be in doubt: two open
+    /// their streams alike, and what only one of them prints may come late.
+    Finding {
+        auto: Auto,
+        is_doubtful: bool,
+    },
+    Given(Box<dyn Adapter>),
+}
+
+impl Reader {
+    fn adapter(&mut self) -> &mut dyn Adapter {
+        match self {
+            Self::Finding { auto, .. } => auto,
+            Self::Given(adapter) => adapter.as_mut(),
+        }
+    }
+
+    /// Whose stream it was that seemed to be this agent's.
+    fn in_truth(&self, agent: Agent) -> Agent {
+        match self {
+            Self::Finding { auto, is_doubtful: true } => auto.agent().unwrap_or(agent),
+            _ => agent,
+        }
+    }
 }
 
 impl Capture {
@@ -52,27 +80,27 @@ impl Capture {
                 Error::Policy(format!("error: the policy's [jsonl] can't be used: {error}"))
             })
         };
-        let stream = |agent: Agent, adapter, head: Vec<u8>, rest: Box<dyn Read>| Content::Stream {
+        let stream = |agent: Agent, reader, head: Vec<u8>, rest: Box<dyn Read>| Content::Stream {
             path: path.to_owned(),
             agent,
-            adapter,
+            reader,
             is_dated: is_dated(agent, &head),
             bytes: Box::new(Cursor::new(head).chain(rest)),
         };
-        // Several agents may have written to one log.
-        let recognised = |agent, head, rest| {
-            stream(agent, Box::new(Auto::beginning_with(agent)) as Box<dyn Adapter>, head, rest)
+        let recognised = |(agent, is_doubtful), head, rest| {
+            let auto = Auto::beginning_with(agent);
+            stream(agent, Reader::Finding { auto, is_doubtful }, head, rest)
         };
         rest.by_ref().take(GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         if let Some(agent) = given {
-            return Ok(whole(stream(agent, adapter(agent)?, bytes, rest)));
+            return Ok(whole(stream(agent, Reader::Given(adapter(agent)?), bytes, rest)));
         }
         // Streams are known by their beginning, and are read on from there however long they are.
         // A trajectory may be one value that only its end makes whole.
         if trajectory::recognise(&bytes).is_none()
-            && let Some(agent) = agent_of(&bytes)
+            && let Some(seen) = agent_of(&bytes)
         {
-            return Ok(whole(recognised(agent, bytes, rest)));
+            return Ok(whole(recognised(seen, bytes, rest)));
         }
         rest.by_ref().take(MOST - GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
         if let Some(kind) = trajectory::recognise(&bytes) {
@@ -81,33 +109,26 @@ impl Capture {
                 None => whole(Content::Trajectory { kind, bytes }),
             });
         }
-        if let Some(agent) = agent_of(&bytes) {
-            return Ok(whole(recognised(agent, bytes, rest)));
+        if let Some(seen) = agent_of(&bytes) {
+            return Ok(whole(recognised(seen, bytes, rest)));
         }
         // One value whose end is missing still tells what is complete in it.
         if let Some(bytes) = closed(&bytes) {
             if let Some(kind) = trajectory::recognise(&bytes) {
                 return Ok(cut(Content::Trajectory { kind, bytes }));
             }
-            if let Some(agent) = agent_of(&bytes) {
-                return Ok(cut(recognised(agent, bytes, Box::new(std::io::empty()))));
+            if let Some(seen) = agent_of(&bytes) {
+                return Ok(cut(recognised(seen, bytes, Box::new(std::io::empty()))));
             }
         }
         match agent_named(policy) {
-            Some(agent) => Ok(whole(stream(agent, adapter(agent)?, bytes, rest))),
+            Some(agent) => Ok(whole(stream(agent, Reader::Given(adapter(agent)?), bytes, rest))),
             None => Err(unknown(path, &bytes)),
         }
     }
 
-    pub fn agent(&self) -> &'static str {
-        match &self.content {
-            Content::Stream { agent, .. } => agent.name(),
-            Content::Trajectory { kind, .. } => kind.name(),
-        }
-    }
-
-    /// Reads all of it as if the agent ran now.
-    pub fn replay(self, policy: Policy) -> Result<Trial, Error> {
+    /// Reads all of it as if the agent ran now, and says whose it was.
+    pub fn replay(self, policy: Policy) -> Result<(&'static str, Trial), Error> {
         let mut moment = present();
         let tells_words = match &self.content {
             Content::Stream { agent, .. } => {
@@ -122,15 +143,16 @@ impl Capture {
             Content::Trajectory { kind, bytes } => {
                 let mut feed = Feed::of_steps(trial, moment.now);
                 let outcome = kind.read(&bytes, &moment, &mut feed);
-                Ok(feed.finish(ended(outcome)))
+                Ok((kind.name(), feed.finish(ended(outcome))))
             }
-            Content::Stream { path, mut adapter, mut bytes, is_dated, .. } => {
+            Content::Stream { path, agent, mut reader, mut bytes, is_dated } => {
                 // What comes before the first time in a file of last year was not said now.
                 moment.is_known = !is_dated;
                 let mut feed = Feed::of_records(trial, moment.now);
                 if !tells_words {
                     feed = feed.unclaimed();
                 }
+                let adapter = reader.adapter();
                 let mut framer = Framer::new();
                 let mut read = |record: Record<'_>| {
                     adapter.record(record, &moment, &mut feed);
@@ -149,7 +171,7 @@ impl Capture {
                 }
                 framer.finish(&mut read);
                 let outcome = adapter.finish(None, &moment, &mut feed);
-                Ok(feed.finish(ended(outcome)))
+                Ok((reader.in_truth(agent).name(), feed.finish(ended(outcome))))
             }
         }
     }
@@ -177,8 +199,9 @@ fn is_dated(agent: Agent, head: &[u8]) -> bool {
     is_dated
 }
 
-/// The agent that the first telling record names, or a later one where that is in doubt.
-fn agent_of(bytes: &[u8]) -> Option<Agent> {
+/// The agent that the first telling record names, or a later one where that is in doubt; and whether it
+/// still is.
+fn agent_of(bytes: &[u8]) -> Option<(Agent, bool)> {
     let mut found: Option<Agent> = None;
     let mut is_doubtful = false;
     let mut framer = Framer::new();
@@ -196,7 +219,7 @@ fn agent_of(bytes: &[u8]) -> Option<Agent> {
     };
     framer.push(bytes, &mut look);
     framer.finish(&mut look);
-    found
+    Some((found?, is_doubtful))
 }
 
 /// The agent that the policy names: the last resort, since a capture usually speaks for itself.

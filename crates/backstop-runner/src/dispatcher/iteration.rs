@@ -309,7 +309,7 @@ impl Dispatcher {
         exit: Option<Exit>,
     ) -> Result<Decision, RunError> {
         let duration = self.timers.active().saturating_sub(current.began);
-        self.keeping_up.last_took = duration;
+        self.keeping_up.took(duration);
         let summary = match self.summary.take().filter(|end| end.iteration == current.number) {
             Some(summary) => summary,
             None => self.drain(current.number, exit, current.ending != Ending::No).await?,

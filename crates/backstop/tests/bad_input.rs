@@ -292,6 +292,16 @@ fn lines_that_are_no_events_are_refused_with_the_place() {
 }
 
 #[test]
+fn counts_of_tests_beyond_all_reason_end_no_run() {
+    let counts =
+        r#"::backstop {"type":"tests","counts":{"passed":18446744073709551615,"failed":1}}"#;
+    let test = Test::new();
+    test.run(["run", "--once", "--", "printf", "%s\\n%s\\n", counts, counts]).exits(0);
+    let facts = &test.run(["show", "latest", "--json"]).exits(0).json()["facts"];
+    assert_eq!(facts["test_failure_streak"], 2, "{facts}");
+}
+
+#[test]
 fn files_that_are_missing_or_folders_are_no_input() {
     let test = Test::new().folder("folder");
     for flag in ["--policy", "--facts", "--events"] {

@@ -12,7 +12,7 @@ pub(super) fn take_in(seen: &mut Seen, tests: &Tests) -> Option<Progress> {
         failed: tests.failed.len() as u64,
         skipped: tests.skipped.len() as u64,
     });
-    let total = counts.passed + counts.failed + counts.skipped;
+    let total = counts.total();
     if total == 0 {
         return None;
     }

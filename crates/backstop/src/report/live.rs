@@ -83,7 +83,7 @@ fn headline(status: &Status<'_>, columns: usize, colour: bool) -> String {
 }
 
 fn tests(counts: TestCounts) -> String {
-    format!("tests {}/{}", counts.passed, counts.passed + counts.failed)
+    format!("tests {}/{}", counts.passed, counts.passed.saturating_add(counts.failed))
 }
 
 /// What the run does, where it is not simply running.

@@ -192,10 +192,7 @@ pub async fn report(
     let act = move |session: &mut Session| {
         session.refuse_if_supervised()?;
         events.into_iter().for_each(|event| session.add(event));
-        match session.obey(&orders) {
-            Some(by) => Ok(stopped(session, format!("Stopped by {by}"))),
-            None => Ok(session.conclude()),
-        }
+        Ok(if session.obey(&orders) { stopped(session) } else { session.conclude() })
     };
     match transact_once(store, run, key.clone(), act).await {
         Ok(outcome) if ends || outcome.halted_now || !outcome.news.is_empty() => {
@@ -318,20 +315,20 @@ pub async fn stop(
         session.refuse_if_supervised()?;
         session.refuse_if_halted()?;
         let kind = if now { SignalKind::Kill } else { SignalKind::Stop };
-        let message = if by.is_empty() { "Stopped".to_owned() } else { format!("Stopped by {by}") };
         session.add(Event::new(Signal { kind, by }));
-        Ok(stopped(session, message))
+        Ok(stopped(session))
     })
     .await
 }
 
 /// What the policy says to a person's wish that the run stop.
-fn stopped(session: &mut Session, message: String) -> Decision {
+fn stopped(session: &mut Session) -> Decision {
     let decision = session.conclude();
     if session.is_halted() {
         return decision;
     }
     // The policy has a rule of its own for this reason that lets the run go on; people win.
+    let message = session.stop_in_words();
     let stop = of_reason(decision, Verdict::Stop, ReasonCode::UserStopped, message);
     session.halt(stop)
 }

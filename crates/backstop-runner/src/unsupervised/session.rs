@@ -107,12 +107,18 @@ impl Session {
         self.batch.events.push(new_event(&event));
     }
 
-    /// Orders to halt are a person's wish for every run that they cover. Answers with whose it is.
-    pub(super) fn obey(&mut self, orders: &[HaltOrder]) -> Option<String> {
+    /// Orders to halt are a person's wish for every run that they cover. Says whether there is one.
+    pub(super) fn obey(&mut self, orders: &[HaltOrder]) -> bool {
         let order = orders.iter().find(|order| order.covers(&self.run.labels));
-        let by = order.filter(|_| !self.is_halted()).map(halt_order::in_words)?;
-        self.add(Event::new(Signal { kind: SignalKind::Stop, by: by.clone() }));
-        Some(by)
+        let Some(order) = order.filter(|_| !self.is_halted()) else { return false };
+        let by = halt_order::in_words(order);
+        self.add(Event::new(Signal { kind: SignalKind::Stop, by }));
+        true
+    }
+
+    /// Who wants the run to end, in one sentence.
+    pub(super) fn stop_in_words(&self) -> String {
+        self.engine.facts().stop_in_words()
     }
 
     /// What the policy says now.

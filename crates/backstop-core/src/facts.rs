@@ -458,11 +458,6 @@ impl Facts {
         Watch::SIGNAL
     }
 
-    /// Somebody wants the run to end, and nobody has let it go on since.
-    fn is_stop_asked_for(&self) -> bool {
-        matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill))
-    }
-
     fn decided(&mut self, decided: &Decided) {
         self.errors.told_to_end |= !matches!(
             decided.verdict,

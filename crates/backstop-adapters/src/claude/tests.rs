@@ -1,6 +1,7 @@
 mod denials;
 mod fixtures;
 mod refuted;
+mod rejected;
 mod told;
 mod totals;
 mod traps;

@@ -5,8 +5,7 @@ use super::kind::Kind;
 use super::measure::{Measure, Scene};
 use super::words::{counted, quoted};
 use crate::event::{
-    Answer, Guard, GuardKind, LimitValue, ReviewOutcome, SignalKind, VerificationOutcome,
-    WorkerStatus,
+    Answer, Guard, GuardKind, LimitValue, ReviewOutcome, VerificationOutcome, WorkerStatus,
 };
 use crate::facts::{Streak, Streaks, Watch};
 use crate::field::{Count, choices, record};
@@ -102,8 +101,7 @@ impl Kind for UserSignal {
     }
 
     fn measure(&self, scene: &Scene<'_>) -> Measure {
-        let signalled = matches!(scene.facts.signal, Some(SignalKind::Stop | SignalKind::Kill));
-        Measure::plain(signalled || has_aborted(scene))
+        Measure::plain(scene.facts.is_stop_asked_for() || has_aborted(scene))
     }
 
     fn note(&self, scene: &Scene<'_>, measure: &Measure) -> String {

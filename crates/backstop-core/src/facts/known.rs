@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::test_runs::TestRuns;
 use super::{Facts, HandOff};
 use crate::event::{
-    ReviewOutcome, Tasks, TestCounts, ThreadTotal, VerificationOutcome, WorkerStatus,
+    ReviewOutcome, SignalKind, Tasks, TestCounts, ThreadTotal, VerificationOutcome, WorkerStatus,
 };
 use crate::time::Timestamp;
 
@@ -38,6 +38,11 @@ impl Facts {
     /// Whether the system asked the run to end, as when a machine shuts down.
     pub fn is_terminated(&self) -> bool {
         matches!(self.stopped_by.as_str(), "SIGTERM" | "SIGHUP")
+    }
+
+    /// Whether somebody wants the run to end, and nobody has let it go on since.
+    pub(crate) fn is_stop_asked_for(&self) -> bool {
+        matches!(self.signal, Some(SignalKind::Stop | SignalKind::Kill))
     }
 
     /// Who wants the run to end, in one sentence.

@@ -76,7 +76,8 @@ impl Dispatcher {
         let Some(Exporting { telemetry, translator, .. }) = &mut self.telemetry else { return };
         let Some(used) = telemetry.corrected() else { return };
         let used = used.into_iter().map(EventKind::from);
-        let events: Vec<_> = used.flat_map(|usage| translator.events(Heard::Event(usage))).collect();
+        let events: Vec<_> =
+            used.flat_map(|usage| translator.events(Heard::Event(usage))).collect();
         if self.takes_back_exported() {
             for event in events {
                 self.journal.room().await;

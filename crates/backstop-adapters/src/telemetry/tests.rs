@@ -138,7 +138,7 @@ fn a_request_of_claude_code_is_live_usage() {
     let export = Export::read(body.to_string().as_bytes()).unwrap();
     Telemetry::default().hear(&export, &moment(), &mut |heard: Heard<'_>| {
         let Heard::Event(EventKind::Usage(usage)) = heard else { panic!("{heard:?}") };
-        assert_eq!(usage.basis, Some(backstop_core::event::UsageBasis::Live));
+        assert_eq!(usage.basis, Some(UsageBasis::Live));
     });
 }
 

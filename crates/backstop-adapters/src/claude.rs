@@ -52,8 +52,8 @@ pub struct Claude {
 struct Launch {
     begun: bool,
     initialised: bool,
-    /// The conversation was compacted, and the agent has said nothing since: the process may open its
-    /// session once more.
+    /// The conversation was compacted, and the agent has said nothing since: the process may open
+    /// its session once more.
     is_compacted: bool,
     session: String,
     outcome: Option<Outcome>,

@@ -47,8 +47,8 @@ fn adapter(data: &[u8], new: impl Fn() -> Box<dyn Adapter>) {
     keep_and_decide(whole);
 }
 
-/// A trajectory is recognised or not, and read without harm; so is what is whole of one that was cut
-/// off.
+/// A trajectory is recognised or not, and read without harm; so is what is whole of one that was
+/// cut off.
 ///
 /// # Panics
 /// Where that does not hold.

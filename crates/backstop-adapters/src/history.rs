@@ -143,8 +143,9 @@ struct Outcome<'a> {
     has_failed: bool,
 }
 
-/// Of several cases with the same name the last decides, unless the runner says that it is flaky. Where
-/// a name is that of one test alone, it may stand in several suites, and has to pass in each of them.
+/// Of several cases with the same name the last decides, unless the runner says that it is flaky.
+/// Where a name is that of one test alone, it may stand in several suites, and has to pass in each
+/// of them.
 fn outcomes(report: &TestReport) -> BTreeMap<&str, Outcome<'_>> {
     let is_unique = report.format.names_are_unique();
     let mut outcomes: BTreeMap<&str, Outcome<'_>> = BTreeMap::new();

@@ -128,9 +128,9 @@ impl Telemetry {
         self.gen_ai.iteration_started();
     }
 
-    /// Whether a request has failed in a way that no further attempt will mend, and none has succeeded
-    /// since. Nobody will say more about it, unless the agent gets through after all: a key that is too
-    /// old is replaced once, which takes longer than the time between two exports.
+    /// Whether a request has failed in a way that no further attempt will mend, and none has
+    /// succeeded since. Nobody will say more about it, unless the agent gets through after all: a
+    /// key that is too old is replaced once, which takes longer than the time between two exports.
     pub fn is_refused(&self) -> bool {
         self.claude.is_refused()
     }

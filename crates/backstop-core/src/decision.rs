@@ -43,7 +43,8 @@ impl Decision {
         String::from_utf8(json).expect("JSON is text")
     }
 
-    /// Lets a rule win that fired with the same verdict: the one that came first, of two that end a run.
+    /// Lets a rule win that fired with the same verdict: the one that came first, of two that end a
+    /// run.
     pub fn prefer(&mut self, rule: &RuleName, policy: &Policy) {
         let is_it =
             |met: &AlsoMet| met.rule == rule.index && met.verdict == self.verdict && !met.shadow;

@@ -13,8 +13,8 @@ use crate::reason::{self, NextStep, ReasonCode};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
-/// Whether a policy says anything of re-runs. Where one that was not named for them does not, the preset
-/// for them counts.
+/// Whether a policy says anything of re-runs. Where one that was not named for them does not, the
+/// preset for them counts.
 pub fn speaks_of_reruns(policy: &Policy) -> bool {
     fn reads_them(when: &Condition) -> bool {
         match when {
@@ -224,10 +224,10 @@ pub fn reason_of(code: &str) -> ReasonCode {
     known.map_or(ReasonCode::PolicyBlock, |(reason, _)| *reason)
 }
 
-/// All codes under which a reason is on record, by any of its names in any case: a run has its reason's
-/// code, or the one it had when it was recorded, and a re-run that of this form. `TIMEOUT` is another
-/// reason there than `timeout` is for a run, and whoever asks for one may mean either. A name that
-/// nothing built in has may be a policy's own.
+/// All codes under which a reason is on record, by any of its names in any case: a run has its
+/// reason's code, or the one it had when it was recorded, and a re-run that of this form. `TIMEOUT`
+/// is another reason there than `timeout` is for a run, and whoever asks for one may mean either. A
+/// name that nothing built in has may be a policy's own.
 pub fn codes_on_record(name: &str) -> Vec<String> {
     let own = reason::normalised(name);
     let of_form = REASON_CODES.iter().find(|(_, code)| code.to_lowercase() == own);

@@ -1,7 +1,7 @@
 //! Commands that backstop itself runs beside the loop: scripts, the verification, git.
 //!
-//! Each has a process group of its own, nothing to read unless it is told something, a time-out and a cap on what is kept of
-//! its output. However it ends, that is an outcome and not an error.
+//! Each has a process group of its own, nothing to read unless it is told something, a time-out and
+//! a cap on what is kept of its output. However it ends, that is an outcome and not an error.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -178,9 +178,9 @@ pub async fn emit(
     .await
 }
 
-/// Takes in what was reported together, all of it or nothing, obeys orders to halt, and answers with
-/// the decision. With a key, the same report again is answered as it was the first time, and nothing
-/// is added.
+/// Takes in what was reported together, all of it or nothing, obeys orders to halt, and answers
+/// with the decision. With a key, the same report again is answered as it was the first time, and
+/// nothing is added.
 pub async fn report(
     store: &dyn Store,
     run: RunId,
@@ -379,8 +379,8 @@ pub async fn release(
     Ok(released)
 }
 
-/// Whether guards of a supervised run are violated: who answers or releases it has seen what changed,
-/// and lets it stay.
+/// Whether guards of a supervised run are violated: who answers or releases it has seen what
+/// changed, and lets it stay.
 async fn stands_against_guards(store: &dyn Store, run: RunId) -> Result<bool, StoreError> {
     let is_supervised = store.run_fetch(run).await?.is_some_and(|run| run.supervised);
     Ok(is_supervised && loading::load(store, run).await?.engine.facts().violates_guards())

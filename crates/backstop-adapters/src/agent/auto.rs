@@ -11,13 +11,13 @@ use crate::{Adapter, Exit, Heard, Listener, Moment, Outcome, Record, Shown, Tota
 /// Holds the latest records back until one of them tells the agent, and then hands them on.
 ///
 /// Lines tell nothing either way: much may be said before an agent is started. After many records
-/// that are no agent's it is some program, and nothing is read out of its output until a record opens
-/// an agent's stream.
+/// that are no agent's it is some program, and nothing is read out of its output until a record
+/// opens an agent's stream.
 ///
 /// One command may start several agents, one after the other. A record that opens another agent's
 /// stream is where the one before has ended. Who answers in words may show such a record, too: only
-/// the next one of the same stream tells that it is none of theirs, and amid a text that has an end of
-/// its own only several do.
+/// the next one of the same stream tells that it is none of theirs, and amid a text that has an end
+/// of its own only several do.
 #[derive(Default)]
 pub struct Auto {
     found: Option<Found>,
@@ -189,8 +189,8 @@ impl Auto {
         }
     }
 
-    /// Whether an agent has begun amid the text of another, as far as this record tells: a stream goes
-    /// on, and so does who only shows the beginning of one.
+    /// Whether an agent has begun amid the text of another, as far as this record tells: a stream
+    /// goes on, and so does who only shows the beginning of one.
     fn is_confirmed(&mut self, record: &Record<'_>) -> Option<bool> {
         let opening = self.opening.as_mut()?;
         match record {
@@ -226,8 +226,8 @@ impl Auto {
         }
     }
 
-    /// Whether one that is alone and answers in words introduces this record: if words follow it, it
-    /// was only shown.
+    /// Whether one that is alone and answers in words introduces this record: if words follow it,
+    /// it was only shown.
     fn introduces(&mut self, record: &Record<'_>) -> bool {
         let Some(found) = &self.found else { return false };
         let may_be_shown =
@@ -304,8 +304,8 @@ impl Found {
         });
     }
 
-    /// Notices where another agent may have begun that opens its stream just so, and what only Claude
-    /// prints.
+    /// Notices where another agent may have begun that opens its stream just so, and what only
+    /// Claude prints.
     fn doubt(&mut self, record: &[u8]) {
         if sniff::opens_like_another(record) {
             self.doubtful = Some(record.to_vec());
@@ -314,8 +314,9 @@ impl Found {
         }
     }
 
-    /// Hands its stream over to the other agent that opens its own alike, once a record is that one's
-    /// for certain. What was read until then both tell alike, so the beginning is told by now.
+    /// Hands its stream over to the other agent that opens its own alike, once a record is that
+    /// one's for certain. What was read until then both tell alike, so the beginning is told by
+    /// now.
     fn mend(&mut self, record: &Record<'_>, moment: &Moment) {
         let Some(opening) = &self.doubtful else { return };
         let Some(agent) = self.agent.in_truth(record) else { return };
@@ -329,8 +330,8 @@ impl Found {
         sniff::are_alike(self.agent, Agent::Claude) && sniff::opens_like_another(record)
     }
 
-    /// The other agent whose stream begins with this record: a program may be called like an agent and
-    /// start another.
+    /// The other agent whose stream begins with this record: a program may be called like an agent
+    /// and start another.
     fn is_in_truth(&self, record: &Record<'_>) -> Option<Agent> {
         let Record::Json(bytes) = record else { return None };
         sniff::opened(bytes).filter(|other| *other != self.agent && !self.may_open_with(bytes))

@@ -148,8 +148,8 @@ pub(super) fn of_value(value: &Value) -> Option<Agent> {
         "complete" if has("total_tokens") => Some(Agent::Goose),
         "notification" if has("extension_id") => Some(Agent::Goose),
         "tool_call" if has_all(&["call_id", "tool_call"]) => Some(Agent::Cursor),
-        // Cursor speaks as Claude does, but does not list its tools, and counts tokens, where it counts
-        // any, by names of its own.
+        // Cursor speaks as Claude does, but does not list its tools, and counts tokens, where it
+        // counts any, by names of its own.
         "system" if has("subtype") => {
             let is_cursor = has("apiKeySource") && !has("tools");
             Some(if is_cursor { Agent::Cursor } else { Agent::Claude })

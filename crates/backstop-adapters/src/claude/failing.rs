@@ -2,14 +2,14 @@
 
 use crate::{Fault, FaultKind, Heard, Listener, Shown};
 
-/// Claude Code tells a failure up to three times: as a rejected request, as a message of its own and
-/// as the result.
+/// Claude Code tells a failure up to three times: as a rejected request, as a message of its own
+/// and as the result.
 #[derive(Debug, Default)]
 pub(super) struct Failing {
     /// Told by a message; the result may know more.
     held: Option<Fault>,
-    /// A rejected request. The program may get through at last, so it matters only where nothing comes
-    /// behind it that shows so.
+    /// A rejected request. The program may get through at last, so it matters only where nothing
+    /// comes behind it that shows so.
     rejected: Option<Fault>,
     /// Told since the agent last worked.
     told: Option<FaultKind>,
@@ -29,7 +29,8 @@ impl Failing {
         self.rejected = Some(fault);
     }
 
-    /// Whether words or a rejection have said since the agent last worked what kind of failure it is.
+    /// Whether words or a rejection have said since the agent last worked what kind of failure it
+    /// is.
     pub fn is_explained(&self) -> bool {
         let held = self.held.as_ref().map(|fault| fault.kind).or(self.told);
         self.rejected.is_some() || held.is_some_and(|kind| kind != FaultKind::Other)

@@ -3,8 +3,9 @@
 /// What follows a time that stands before a line; nothing if none does.
 ///
 /// The time has a zone and one blank behind it, is in brackets or not, and may have the names of a
-/// job and a step before it, each with a tab: as GitHub, GitLab, Jenkins and Docker write it. Jenkins may
-/// tell the hour alone, with two blanks behind it. What programs log themselves looks much like it, so it only means something before what is known.
+/// job and a step before it, each with a tab: as GitHub, GitLab, Jenkins and Docker write it.
+/// Jenkins may tell the hour alone, with two blanks behind it. What programs log themselves looks
+/// much like it, so it only means something before what is known.
 pub(crate) fn after_stamp(line: &[u8]) -> Option<&[u8]> {
     match line.first()? {
         b'0'..=b'9' | b'[' | b'\xef' => at_beginning(line),

@@ -139,8 +139,8 @@ impl Reading {
         self.in_console = false;
     }
 
-    /// What is for GitHub, which folds it up. Failures are said in a group of their file, and before
-    /// that again each below its own.
+    /// What is for GitHub, which folds it up. Failures are said in a group of their file, and
+    /// before that again each below its own.
     fn command(&mut self, command: &str, line: &Line<'_>) {
         if let Some(file) = command.strip_prefix("group::Errors thrown in ") {
             self.enter(file);
@@ -254,8 +254,8 @@ impl Reading {
             let case = case.saying(said.as_deref());
             report.push(case);
         }
-        // Without `--verbose` only those that failed have a heading, once where they ran and once in
-        // the summary at the end.
+        // Without `--verbose` only those that failed have a heading, once where they ran and once
+        // in the summary at the end.
         for (name, error) in &errors {
             if report.counts().failed < tests.failed {
                 report.push(Case::new(name, Status::Failed).saying(Some(error)));

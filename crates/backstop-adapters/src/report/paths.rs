@@ -14,8 +14,8 @@ impl Paths {
         self.backwards.insert(backwards(path));
     }
 
-    /// The file whose path ends so; what was asked for, if there is none. Nothing where several end so:
-    /// any of them may be meant.
+    /// The file whose path ends so; what was asked for, if there is none. Nothing where several end
+    /// so: any of them may be meant.
     pub(super) fn ending_with(&self, end: &str) -> Option<String> {
         let reversed = backwards(end);
         if self.backwards.contains(&reversed) {

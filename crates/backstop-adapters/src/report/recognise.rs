@@ -18,8 +18,8 @@ pub(super) struct Found {
 
 /// The test report that these bytes hold: a file, or the whole output of a command.
 ///
-/// Where `hint` names a format, only that one is looked for. Otherwise, of all that is found, the one
-/// that has the last word counts: a runner whose tests run other runners speaks after them. If
+/// Where `hint` names a format, only that one is looked for. Otherwise, of all that is found, the
+/// one that has the last word counts: a runner whose tests run other runners speaks after them. If
 /// a run that is no part of another one went wrong before it, it is no success. Prose that mentions
 /// tests is no report.
 pub fn recognise(bytes: &[u8], hint: Option<Format>) -> Option<TestReport> {
@@ -58,8 +58,8 @@ fn gone_wrong_before(last: &Found, found: &[Found]) -> Option<String> {
     )
 }
 
-/// What is read of very long output: its end, where the summaries are. A document that is cut at its
-/// beginning is none, so of those the beginning is read.
+/// What is read of very long output: its end, where the summaries are. A document that is cut at
+/// its beginning is none, so of those the beginning is read.
 fn kept(bytes: &[u8]) -> &[u8] {
     if bytes.len() <= MOST_BYTES {
         return bytes;

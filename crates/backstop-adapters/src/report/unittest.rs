@@ -87,7 +87,8 @@ impl Reading {
             if text.is_empty() {
                 return;
             }
-            // The verdict is written to the standard error, and the standard output may come between.
+            // The verdict is written to the standard error, and the standard output may come
+            // between.
             self.ran = (others < MOST_BETWEEN).then_some((ran, others + 1));
             self.begun = self.begun.filter(|_| self.ran.is_some());
         }
@@ -159,8 +160,8 @@ impl Reading {
         self.totals.skipped = self.totals.skipped.saturating_add(counts.skipped);
     }
 
-    /// How many tests passed. Each part of a test that fails or is skipped is told as one of its own but
-    /// was run as one test; what fails around a class or a module was run as none.
+    /// How many tests passed. Each part of a test that fails or is skipped is told as one of its
+    /// own but was run as one test; what fails around a class or a module was run as none.
     fn passed(&self, counts: TestCounts, ran: u64) -> u64 {
         let tests: BTreeSet<&str> =
             self.errors.keys().map(|name| test_of(name)).filter(|name| !is_around(name)).collect();
@@ -185,7 +186,8 @@ impl Reading {
     }
 }
 
-/// The test in `FAIL: test_x (t.T)`, or with the time that writers of XML add, `FAIL [0.001s]: test_x (t.T)`.
+/// The test in `FAIL: test_x (t.T)`, or with the time that writers of XML add,
+/// `FAIL [0.001s]: test_x (t.T)`.
 fn failed(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("FAIL").or_else(|| line.strip_prefix("ERROR"))?;
     let timed = rest.strip_prefix(" [").and_then(|rest| rest.split_once("s]"));

@@ -118,8 +118,8 @@ impl Reading {
     /// The figures before were printed by a test, if the run that they seemed to end goes on.
     fn reopen(&mut self) {
         if let Some(ended) = self.ended.take_if(|ended| ended.begun.is_some()) {
-            // Nothing is copied: a test may print figures as often as it likes. Marks since then are
-            // those of other runners.
+            // Nothing is copied: a test may print figures as often as it likes. Marks since then
+            // are those of other runners.
             self.open.push(Open { place: ended.begun.unwrap_or_default(), before: 0 });
             self.cases = ended.cases;
             let since = std::mem::replace(&mut self.errors, ended.errors);
@@ -288,7 +288,8 @@ impl Ended {
     }
 }
 
-/// ` RUN  v2.1.4 /app`, or ` DEV ` where it waits for changes. Prose has no folder behind the version.
+/// ` RUN  v2.1.4 /app`, or ` DEV ` where it waits for changes. Prose has no folder behind the
+/// version.
 fn begins(line: &str) -> bool {
     let rest = line.strip_prefix("RUN ").or_else(|| line.strip_prefix("DEV "));
     let rest = rest.and_then(|rest| rest.trim_start().strip_prefix('v'));
@@ -310,8 +311,8 @@ fn failed_section(line: &str) -> Option<bool> {
     }
 }
 
-/// Whether only a run that goes on tells this: what a test printed, a file and its cases, a case with
-/// its file. Marks alone are those of other runners, too.
+/// Whether only a run that goes on tells this: what a test printed, a file and its cases, a case
+/// with its file. Marks alone are those of other runners, too.
 fn goes_on(line: &str) -> bool {
     let text = line.trim_start();
     let is_printed = ["stdout | ", "stderr | "].iter().any(|stream| line.starts_with(stream));

@@ -6,8 +6,8 @@ use super::ledger::Figures;
 /// What was told, by model.
 ///
 /// What is known to be used may shrink: a source that comes late knows better. What was told too
-/// much in this iteration can be taken back. What was told of an earlier one stands, and is taken off
-/// what its model uses next.
+/// much in this iteration can be taken back. What was told of an earlier one stands, and is taken
+/// off what its model uses next.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     before: ByModel<Figures>,

@@ -106,8 +106,8 @@ impl Reader {
                 if let Some(words) = last.or_else(|| text(event, "message")) {
                     teller.result(words);
                 }
-                // Some versions let the agent say that it did not manage. Who did a part has ended well:
-                // how much is done is not for the agent to judge.
+                // Some versions let the agent say that it did not manage. Who did a part has ended
+                // well: how much is done is not for the agent to judge.
                 let done = arguments.get("task_completed").and_then(Value::as_str);
                 let done = done.is_none_or(|done| !done.eq_ignore_ascii_case("false"));
                 let succeeded = action == "finish" && done;

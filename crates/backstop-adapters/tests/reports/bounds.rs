@@ -136,7 +136,8 @@ fn figures_that_do_not_end_a_run_cost_no_more_the_longer_it_is() {
     assert_proportional("vitest", 8, || read(&small), || read(&large));
 }
 
-/// What is told of an example is told once, so that the first of the same title does not hide others.
+/// What is told of an example is told once, so that the first of the same title does not hide
+/// others.
 #[test]
 fn examples_of_the_same_title_say_each_what_is_theirs() {
     let text = "FF\n\nFailures:\n\n  1) Sum adds\n     first\n     # ./a.rb:1\n\n  2) Sum adds\n     second\n\n\

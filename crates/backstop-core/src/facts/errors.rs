@@ -27,8 +27,8 @@ pub(crate) struct Errors {
     fresh: usize,
     /// backstop itself ended this iteration, so that its bad exit says nothing.
     pub(crate) ended_on_purpose: bool,
-    /// The iteration was to end: if a signal has ended it, and not its time, that was on purpose. It may
-    /// also have finished by itself, as it may after a `stop`.
+    /// The iteration was to end: if a signal has ended it, and not its time, that was on purpose.
+    /// It may also have finished by itself, as it may after a `stop`.
     #[serde(default)]
     pub(crate) told_to_end: bool,
 }
@@ -90,7 +90,8 @@ impl Errors {
         self.told_to_end = false;
     }
 
-    /// Takes in the end of an iteration. `is_limited`: by a provider, which says nothing about the work.
+    /// Takes in the end of an iteration. `is_limited`: by a provider, which says nothing about the
+    /// work.
     ///
     /// Answers with the error that the exit itself is, where nothing else reported one.
     pub(crate) fn iteration_finished(

@@ -26,8 +26,8 @@ pub(crate) struct Spent {
     pub(crate) tokens_silent: bool,
     /// An iteration has ended and nobody had reported what it cost.
     pub(crate) cost_silent: bool,
-    /// It is not known whether the iteration that told no tokens would have told them: a stop has killed
-    /// it.
+    /// It is not known whether the iteration that told no tokens would have told them: a stop has
+    /// killed it.
     #[serde(default)]
     tokens_cut_short: bool,
     /// The same of what it cost.
@@ -203,8 +203,8 @@ impl Spent {
         self.live_unpriced = false;
     }
 
-    /// Whoever has killed the work by a stop knows that it could not tell what it had used. What it has
-    /// told counts on, and the next iteration is to tell of itself.
+    /// Whoever has killed the work by a stop knows that it could not tell what it had used. What it
+    /// has told counts on, and the next iteration is to tell of itself.
     pub(crate) fn stop_was_seen(&mut self) {
         self.tokens_silent &= !self.tokens_cut_short;
         self.cost_silent &= !self.cost_cut_short;
@@ -307,9 +307,9 @@ impl Window {
     }
 }
 
-/// How many iterations in a row may be interrupted without a word before a meter is taken for silent.
-/// One more is where three errors in a row, which stop a run unless its policy says otherwise, have
-/// come.
+/// How many iterations in a row may be interrupted without a word before a meter is taken for
+/// silent. One more is where three errors in a row, which stop a run unless its policy says
+/// otherwise, have come.
 const MOST_EXCUSED: u64 = 2;
 
 /// A provider has a handful; the bound is against a reporter that invents them.

@@ -52,9 +52,9 @@ pub const AUTHORIZATION: &str = r"(?:[Bb]earer|[Bb]asic) ([A-Za-z0-9._~+/-]{20,}
 /// A URL up to its host, and in a group the password: the rest of it is kept.
 pub const URL: &str = r#"://[^/\s:@"'\\]{0,256}:([^/\s@"'\\]{3,256})@"#;
 
-/// What may stand before a token: the border of a word, or an escape, whose last letter belongs to it and
-/// not to what follows. Line breaks are written so inside of JSON, colours in what a terminal shows,
-/// and both in text that was quoted again.
+/// What may stand before a token: the border of a word, or an escape, whose last letter belongs to
+/// it and not to what follows. Line breaks are written so inside of JSON, colours in what a
+/// terminal shows, and both in text that was quoted again.
 pub const MAY_PRECEDE: &str = concat!(
     r"(?-u:\b)",
     // Letters as JSON and programming languages write them, bytes as URLs do.

@@ -227,16 +227,17 @@ impl History<'_> {
         is_told && !is_left_open
     }
 
-    /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One that
-    /// only met a rate limit had nothing to report; one that a passing error has ended may be excused.
+    /// "A meter is silent once an iteration has ended without any `usage`", until one comes. One
+    /// that only met a rate limit had nothing to report; one that a passing error has ended may be
+    /// excused.
     pub(super) fn are_tokens_silent(&self) -> bool {
         let has_told = |end| self.usage_in(end).next().is_some();
         let Some(end) = self.last_heard(|end| !has_told(end)) else { return false };
         !has_told(end) && !self.usage().any(|(at, _)| at > end) && !self.is_stop_seen_after(end)
     }
 
-    /// "For cost: `cost_known` false": nobody told it, or only of some of what was used. Live figures
-    /// are not the last word, and a cost may be told by itself.
+    /// "For cost: `cost_known` false": nobody told it, or only of some of what was used. Live
+    /// figures are not the last word, and a cost may be told by itself.
     pub(super) fn is_cost_silent(&self) -> bool {
         let has_told = |end| self.usage_in(end).any(|usage| usage.cost_usd.is_some());
         let told_nothing = |end| !has_told(end) && !self.usage_in(end).any(has_tokens);
@@ -246,8 +247,8 @@ impl History<'_> {
         is_silent && !self.is_stop_seen_after(end)
     }
 
-    /// Whether a stop has killed the iteration that ended at a position, and a person has let the run go
-    /// on since: they know that what was killed could not tell.
+    /// Whether a stop has killed the iteration that ended at a position, and a person has let the
+    /// run go on since: they know that what was killed could not tell.
     fn is_stop_seen_after(&self, end: usize) -> bool {
         let was_killed = |kind: &EventKind| matches!(kind, EventKind::IterationFinished(end) if end.signal.is_some() && !end.timed_out);
         let stops = |kind: &EventKind| {
@@ -264,9 +265,9 @@ impl History<'_> {
             && later.any(|(at, kind)| acknowledges(kind) && is_seen(at))
     }
 
-    /// The end of the iteration by which a meter is judged: the last one that had anything to report,
-    /// without those that a passing error has ended and that told nothing, unless there are three of
-    /// them in a row.
+    /// The end of the iteration by which a meter is judged: the last one that had anything to
+    /// report, without those that a passing error has ended and that told nothing, unless there are
+    /// three of them in a row.
     fn last_heard(&self, told_nothing: impl Fn(usize) -> bool) -> Option<usize> {
         let heard = self.ends().rev().filter(|(at, _)| !self.met_a_rate_limit(*at));
         let heard: Vec<_> = heard.collect();

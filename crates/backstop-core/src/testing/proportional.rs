@@ -1,7 +1,7 @@
 //! Whether work takes time in proportion to its size.
 //!
-//! A measurement that was disturbed is taken again: linear work has an undisturbed one sooner or later,
-//! quadratic work never looks linear.
+//! A measurement that was disturbed is taken again: linear work has an undisturbed one sooner or
+//! later, quadratic work never looks linear.
 
 use std::time::{Duration, Instant};
 

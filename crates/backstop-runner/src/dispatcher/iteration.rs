@@ -385,8 +385,8 @@ impl Dispatcher {
         Ok(self.held_unless_guarded(decision))
     }
 
-    /// Whether an agent that is silent has not done what was asked of it: one that the policy names, or
-    /// that prints records, unless a shell may have written them elsewhere.
+    /// Whether an agent that is silent has not done what was asked of it: one that the policy
+    /// names, or that prints records, unless a shell may have written them elsewhere.
     fn must_be_heard(&self) -> bool {
         let command = &self.launch.command;
         let settings = self.engine.policy().settings.loop_.as_ref();
@@ -397,8 +397,8 @@ impl Dispatcher {
         is_named || Agent::is_asked_for_records(command) && !is_redirected
     }
 
-    /// A bad exit as an error, with the last line that the command said where errors are said. What it
-    /// printed is its work: no rule on errors may fire for that.
+    /// A bad exit as an error, with the last line that the command said where errors are said. What
+    /// it printed is its work: no rule on errors may fire for that.
     fn error_of(&self, how: &str, summary: &Summary) -> ErrorSeen {
         let said = harmless(summary.last_error_line.as_bytes());
         let message = match said.trim() {

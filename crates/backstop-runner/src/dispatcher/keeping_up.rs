@@ -38,7 +38,8 @@ impl KeepingUp {
 }
 
 impl Dispatcher {
-    /// Waits until the start of an iteration is on disk, or so much of what came before it as must be.
+    /// Waits until the start of an iteration is on disk, or so much of what came before it as must
+    /// be.
     pub(super) async fn start_on_record(&mut self, seq: u64) -> Result<(), RunError> {
         let now = self.timers.active();
         match self.keeping_up.awaited(seq, now) {
@@ -57,8 +58,8 @@ const MOST_BEHIND: Duration = Duration::from_millis(200);
 mod tests {
     use super::*;
 
-    /// How many iterations begin, each so long, of whose starts a store has written so many before it
-    /// was blocked.
+    /// How many iterations begin, each so long, of whose starts a store has written so many before
+    /// it was blocked.
     fn begun(written: u64, each: Duration) -> u64 {
         let (mut keeping_up, mut now) = (KeepingUp::default(), Duration::ZERO);
         for start in 1..1_000 {
@@ -83,7 +84,8 @@ mod tests {
         assert_eq!(begun(3, Duration::from_secs(3600)), 3);
     }
 
-    /// What was noted last is waited for once it is old enough, so they are ahead by twice that at most.
+    /// What was noted last is waited for once it is old enough, so they are ahead by twice that at
+    /// most.
     #[test]
     fn short_iterations_are_ahead_by_a_moment() {
         for (written, milliseconds) in [(1, 1), (1, 10), (7, 10), (500, 1), (20, 90)] {

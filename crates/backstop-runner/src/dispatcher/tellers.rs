@@ -1,5 +1,5 @@
-//! Several may tell of the same work: the agent's output, what it exports, and its hooks. Nothing of
-//! it counts twice.
+//! Several may tell of the same work: the agent's output, what it exports, and its hooks. Nothing
+//! of it counts twice.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub(super) enum Teller {
 #[derive(Debug, Default)]
 pub(super) struct Tellers {
     by_type: BTreeMap<&'static str, Teller>,
-    /// Whether the agent prints what it does as it does it, so that its hooks tell nothing new; none
-    /// before it has printed anything of its own.
+    /// Whether the agent prints what it does as it does it, so that its hooks tell nothing new;
+    /// none before it has printed anything of its own.
     streams: Option<bool>,
     /// Why a turn died, as a hook told it.
     died_of: Option<EventKind>,
@@ -42,9 +42,9 @@ impl Tellers {
 }
 
 impl Dispatcher {
-    /// The agent's output tells this. Usage that others have told of the iteration is taken back: the
-    /// output tells it again, from the beginning. Only a cost that the telemetry tells and the output
-    /// does not yet stays; it is what is to be told again when the event was taken in.
+    /// The agent's output tells this. Usage that others have told of the iteration is taken back:
+    /// the output tells it again, from the beginning. Only a cost that the telemetry tells and the
+    /// output does not yet stays; it is what is to be told again when the event was taken in.
     pub(super) fn told_by_output(&mut self, event: &mut EventKind) -> Option<f64> {
         let tellers = &mut self.told.tellers;
         let before = tellers.by_type.insert(event.type_name(), Teller::Output);
@@ -98,8 +98,8 @@ impl Dispatcher {
         Some(cost)
     }
 
-    /// Whether what somebody tells beside the output counts. Usage goes to the one who knows best; of
-    /// anything else, the first who tells it tells all of it.
+    /// Whether what somebody tells beside the output counts. Usage goes to the one who knows best;
+    /// of anything else, the first who tells it tells all of it.
     pub(super) fn counts_beside_output(&mut self, teller: Teller, event: &EventKind) -> bool {
         let tellers = &mut self.told.tellers;
         let known = tellers.by_type.get(event.type_name()).copied();
@@ -129,8 +129,8 @@ impl Dispatcher {
         counts
     }
 
-    /// A hook of the agent tells this. What it read of tokens is a figure on the way: the supervised
-    /// side adds to what is counted, and only the output takes anything back.
+    /// A hook of the agent tells this. What it read of tokens is a figure on the way: the
+    /// supervised side adds to what is counted, and only the output takes anything back.
     pub(super) fn hooked(&mut self, mut event: EventKind) {
         match &mut event {
             EventKind::Usage(usage) => usage.basis = Some(UsageBasis::Live),

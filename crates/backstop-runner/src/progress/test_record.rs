@@ -1,4 +1,5 @@
-//! Progress that tests show: more passing or fewer failing than ever before in this run, or new ones.
+//! Progress that tests show: more passing or fewer failing than ever before in this run, or new
+//! ones.
 
 use backstop_core::event::{Progress, ProgressKind, TestCounts, Tests};
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,5 +1,6 @@
 //! The way round a socket that can't be reached: messages in the store, which the supervisor is
-//! told of, or looks for once a second. They are an operator's lines, so a child can do nothing more by this way.
+//! told of, or looks for once a second. They are an operator's lines, so a child can do nothing
+//! more by this way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use crate::unsupervised::ReportKey;
 /// A message as it lies in the inbox.
 #[derive(Debug, Serialize, Deserialize)]
 struct Letter {
-    /// After this nobody waits for the answer, nor asks for it again. A stop that was meant for yesterday's supervisor
-    /// must not end today's.
+    /// After this nobody waits for the answer, nor asks for it again. A stop that was meant for
+    /// yesterday's supervisor must not end today's.
     expires_at: Timestamp,
     request: Json,
     /// Of the report that it is a part of, if that has a key.
@@ -76,8 +77,8 @@ pub async fn hooked(
     post(store, run, &hooked_order(event), patience).await
 }
 
-/// Leaves several events for a run's supervisor, all or none, and waits until the last one is decided
-/// about. With a key, those that were left under it before are not left again.
+/// Leaves several events for a run's supervisor, all or none, and waits until the last one is
+/// decided about. With a key, those that were left under it before are not left again.
 pub async fn events(
     store: &dyn Store,
     run: RunId,

@@ -37,7 +37,8 @@ pub fn group_is_left(group: u32) -> bool {
 }
 
 /// Sends a signal to everything below this process, but for the spared children, those that stand
-/// aside, and what is below them. Groups of children come first, each at once, so that no fork slips through.
+/// aside, and what is below them. Groups of children come first, each at once, so that no fork
+/// slips through.
 pub fn to_tree(owned: &Owned, signal: Signal, spare: &BTreeSet<u32>) {
     let spare: BTreeSet<u32> = spare.union(&owned.aside()).copied().collect();
     let mut groups = owned.children();

@@ -14,8 +14,8 @@ use super::signature::WebhookSecret;
 use crate::rerun::Repository;
 use crate::service::Service;
 
-/// Writes the comment, or changes the one that was written before. Of several who do so at once, here or
-/// beside another service, each finds what the one before has written.
+/// Writes the comment, or changes the one that was written before. Of several who do so at once,
+/// here or beside another service, each finds what the one before has written.
 pub(super) async fn tell(
     service: &Service,
     client: &Arc<Client>,
@@ -33,7 +33,8 @@ pub(super) async fn tell(
     Ok(written?)
 }
 
-/// Waits until no other service writes. False if one never ends: a comment too many is better than none.
+/// Waits until no other service writes. False if one never ends: a comment too many is better than
+/// none.
 async fn take_turn(service: &Service, key: &str) -> Result<bool, StoreError> {
     let begun = Instant::now();
     while begun.elapsed() < LONGEST_TURN {

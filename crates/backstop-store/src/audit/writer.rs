@@ -71,8 +71,8 @@ async fn write(
     }
 }
 
-/// Tells all who waited, on a thread of the runtime: the writer wakes one task for all of them, and need
-/// not wake another thread for each. There is never more to tell than was waiting.
+/// Tells all who waited, on a thread of the runtime: the writer wakes one task for all of them, and
+/// need not wake another thread for each. There is never more to tell than was waiting.
 async fn tell(mut settling: mpsc::UnboundedReceiver<Settled>) {
     while let Some(Settled { result, rows, answers }) = settling.recv().await {
         for (answer, row) in answers.into_iter().zip(rows) {
@@ -84,6 +84,6 @@ async fn tell(mut settling: mpsc::UnboundedReceiver<Settled>) {
 
 /// How many may wait before more have to wait for their turn to wait.
 const WAITING: usize = 1_024;
-/// How many are written together at most. With more, all who ask would wait for the same commit, and
-/// then the disk for all of them.
+/// How many are written together at most. With more, all who ask would wait for the same commit,
+/// and then the disk for all of them.
 const TOGETHER: usize = 64;

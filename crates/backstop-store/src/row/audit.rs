@@ -78,8 +78,8 @@ fn written_time(row: &impl Cells, column: &str) -> Result<Timestamp, Unreadable>
     if written(time) == text { Ok(time) } else { Err(Unreadable::of_content(column, &text)) }
 }
 
-/// A run that is named in just this way: names are also understood in small letters and with letters that
-/// look like digits.
+/// A run that is named in just this way: names are also understood in small letters and with
+/// letters that look like digits.
 fn written_run(row: &impl Cells, column: &str) -> Result<Option<RunId>, Unreadable> {
     let Some(text) = row.optional_text(column)? else { return Ok(None) };
     let run: RunId = parsed(row, column)?;

@@ -78,7 +78,8 @@ impl Appender {
         self.execute(sql, |_| Ok(()))
     }
 
-    /// Executes a statement, as its own transaction if there is none: on disk then when this returns.
+    /// Executes a statement, as its own transaction if there is none: on disk then when this
+    /// returns.
     pub fn execute(
         &self,
         sql: &str,
@@ -91,5 +92,6 @@ impl Appender {
     }
 }
 
-/// One for journals, those for what is read before one is written, and those for so many rows of the audit.
+/// One for journals, those for what is read before one is written, and those for so many rows of
+/// the audit.
 const STATEMENTS: usize = 32;

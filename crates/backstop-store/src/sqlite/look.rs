@@ -1,7 +1,7 @@
 //! Looks at a file without asking for its times.
 //!
-//! A file system that was asked when a file was changed tells the next change from the one before, and so
-//! has the time of each to write down: a commit then waits for the disk twice.
+//! A file system that was asked when a file was changed tells the next change from the one before,
+//! and so has the time of each to write down: a commit then waits for the disk twice.
 
 use std::io;
 use std::path::Path;

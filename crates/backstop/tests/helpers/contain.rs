@@ -2,8 +2,8 @@
 //! process around it, and leaves nothing behind. For tests of exactly that.
 //!
 //! `contain RUN GRACE_MS PROGRAM [ARGUMENT…]`. The first line on standard error says who is who:
-//! `inner PID outer PID level LEVEL cgroup PATH`, with `-` for no control group. With `CONTAIN_DETACHED` set it goes to the
-//! background, and standard output says what became of it.
+//! `inner PID outer PID level LEVEL cgroup PATH`, with `-` for no control group. With
+//! `CONTAIN_DETACHED` set it goes to the background, and standard output says what became of it.
 
 use std::env;
 use std::io::{self, Write};

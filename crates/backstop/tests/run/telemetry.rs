@@ -115,7 +115,8 @@ fn what_the_output_tells_is_not_counted_again() {
     }
 }
 
-/// A stream of Claude that tells tokens on the way, telemetry that tells a cost, and perhaps a result.
+/// A stream of Claude that tells tokens on the way, telemetry that tells a cost, and perhaps a
+/// result.
 fn claude_that_exports(cost: &str, end: &str) -> Loop {
     let message = r#"{"type":"assistant","session_id":"s","parent_tool_use_id":null,"message":{"id":"m","role":"assistant","model":"claude-sample-1","content":[],"usage":{"input_tokens":7,"output_tokens":3}}}"#;
     let body = format!(

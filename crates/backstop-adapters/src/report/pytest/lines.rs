@@ -14,7 +14,8 @@ pub(super) fn is_interruption(line: &str) -> bool {
     is_stop(line) && !line.contains(" stopping after ")
 }
 
-/// What a test, or who sat at the debugger, said when leaving: `!!!! _pytest.outcomes.Exit: enough !!!!`.
+/// What a test, or who sat at the debugger, said when leaving:
+/// `!!!! _pytest.outcomes.Exit: enough !!!!`.
 pub(super) fn exit(line: &str) -> Option<&str> {
     let words = line.trim_matches(['!', ' ']);
     let raised = words.split([':', ' ']).next().unwrap_or(words);
@@ -22,8 +23,8 @@ pub(super) fn exit(line: &str) -> Option<&str> {
     (is_exit && is_stop(line)).then_some(words)
 }
 
-/// Whether a session says why it goes no further. Such a line is ruled at both ends; what a test prints
-/// may begin like one.
+/// Whether a session says why it goes no further. Such a line is ruled at both ends; what a test
+/// prints may begin like one.
 pub(super) fn is_stop(line: &str) -> bool {
     line.starts_with("!!!") && line.trim_end().ends_with("!!!") && line.contains(' ')
 }

@@ -1,5 +1,5 @@
-//! Which lines belong to which session. The tests of plugins run sessions of their own, and what those
-//! print is shown when their test fails, or with `-rA`.
+//! Which lines belong to which session. The tests of plugins run sessions of their own, and what
+//! those print is shown when their test fails, or with `-rA`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub(super) struct Session {
     pub summary: Vec<Case>,
     /// What stopped it.
     pub interrupted: Option<String>,
-    /// It said that it began, and will rule off its figures. Others are quiet, or their beginning was
-    /// cut off.
+    /// It said that it began, and will rule off its figures. Others are quiet, or their beginning
+    /// was cut off.
     is_headed: bool,
     /// How many tests are to come to a result.
     collected: Option<u64>,
@@ -39,10 +39,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Whether figures that differ from what was collected may be those of this session. One test can
-    /// fail and be skipped several times, in its parts and when what it used is cleared away. What plugins
-    /// make of results may be missing, which shows when all tests are through; but then, what a test
-    /// printed is shown, too.
+    /// Whether figures that differ from what was collected may be those of this session. One test
+    /// can fail and be skipped several times, in its parts and when what it used is cleared away.
+    /// What plugins make of results may be missing, which shows when all tests are through; but
+    /// then, what a test printed is shown, too.
     fn may_have(&self, figures: &Figures) -> bool {
         let Some(collected) = self.collected else { return true };
         let surplus = figures.all().checked_sub(collected);
@@ -203,8 +203,8 @@ impl Sessions {
         begin
     }
 
-    /// Whose figures these are: the innermost session's, unless it can't have had them and one around
-    /// it did, or nobody did. A session that is killed, or breaks, has none.
+    /// Whose figures these are: the innermost session's, unless it can't have had them and one
+    /// around it did, or nobody did. A session that is killed, or breaks, has none.
     fn owner(&self, figures: &Figures) -> Option<usize> {
         let (last, around) = self.open.split_last()?;
         if !figures.is_ruled {
@@ -232,8 +232,8 @@ impl Sessions {
         self.unfinished().any(|session| session.place.start < ended)
     }
 
-    /// Those that came to no end. What is only shown, without anything that a test printed, need not
-    /// be a session at all.
+    /// Those that came to no end. What is only shown, without anything that a test printed, need
+    /// not be a session at all.
     pub fn unfinished(&self) -> impl Iterator<Item = &Session> {
         self.open.iter().filter(|session| session.is_headed || session.is_quoting)
     }

@@ -41,10 +41,10 @@ enum Content {
 
 /// Who reads a stream.
 enum Reader {
-    /// Several agents may have written to one log. Whose it seems to be may still be in doubt: two open
-    /// their streams alike, and what only one of them prints may come late.
+    /// Several agents may have written to one log. Whose it seems to be may still be in doubt: two
+    /// open their streams alike, and what only one of them prints may come late.
     Finding {
-        auto: Auto,
+        auto: Box<Auto>,
         is_doubtful: bool,
     },
     Given(Box<dyn Adapter>),
@@ -53,7 +53,7 @@ enum Reader {
 impl Reader {
     fn adapter(&mut self) -> &mut dyn Adapter {
         match self {
-            Self::Finding { auto, .. } => auto,
+            Self::Finding { auto, .. } => auto.as_mut(),
             Self::Given(adapter) => adapter.as_mut(),
         }
     }
@@ -88,7 +88,7 @@ impl Capture {
             bytes: Box::new(Cursor::new(head).chain(rest)),
         };
         let recognised = |(agent, is_doubtful), head, rest| {
-            let auto = Auto::beginning_with(agent);
+            let auto = Box::new(Auto::beginning_with(agent));
             stream(agent, Reader::Finding { auto, is_doubtful }, head, rest)
         };
         rest.by_ref().take(GLANCE).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -199,8 +199,8 @@ fn is_dated(agent: Agent, head: &[u8]) -> bool {
     is_dated
 }
 
-/// The agent that the first telling record names, or a later one where that is in doubt; and whether it
-/// still is.
+/// The agent that the first telling record names, or a later one where that is in doubt; and
+/// whether it still is.
 fn agent_of(bytes: &[u8]) -> Option<(Agent, bool)> {
     let mut found: Option<Agent> = None;
     let mut is_doubtful = false;

@@ -25,8 +25,8 @@ pub enum Command {
         #[arg(long)]
         stay: bool,
     },
-    /// Exports one request by the conventions for generative AI: its metrics, and then its span, which
-    /// alone knows how much came from a cache.
+    /// Exports one request by the conventions for generative AI: its metrics, and then its span,
+    /// which alone knows how much came from a cache.
     ExportRequest {
         #[arg(long)]
         input: u64,

@@ -1,5 +1,7 @@
 //! However short the lines are that repeat what is long, a report is not much larger than its text.
 
+use std::time::Instant;
+
 use backstop_adapters::report::{Format, TestReport, recognise};
 use backstop_core::testing::proportional::assert_proportional;
 
@@ -121,6 +123,7 @@ fn a_report_is_not_much_larger_than_its_text() {
 
 /// Figures may be printed by a test, so each that follows takes back that the run has ended.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "this measures how long reading takes")]
 fn figures_that_do_not_end_a_run_cost_no_more_the_longer_it_is() {
     let text = |count: usize| {
         let cases: String =
@@ -133,7 +136,7 @@ fn figures_that_do_not_end_a_run_cost_no_more_the_longer_it_is() {
         let report = recognise(text.as_bytes(), Some(Format::Vitest)).expect("a report");
         assert_eq!(report.broken, None);
     };
-    assert_proportional("vitest", 8, || read(&small), || read(&large));
+    assert_proportional("vitest", 8, Instant::now, || read(&small), || read(&large));
 }
 
 /// What is told of an example is told once, so that the first of the same title does not hide

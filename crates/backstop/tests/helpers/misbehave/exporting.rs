@@ -39,7 +39,7 @@ impl Command {
     pub fn run(self) -> io::Result<ExitCode> {
         match self {
             Self::Export { cost, refused, secret, stay } => {
-                let collector = Collector::new(secret)?;
+                let collector = Collector::new(secret.as_deref())?;
                 let refusal = refused.then(|| ("api_error", REFUSAL.to_owned()));
                 let answered = cost.iter().map(|cost| ("api_request", request(*cost)));
                 for (sequence, (event, told)) in refusal.into_iter().chain(answered).enumerate() {
@@ -68,12 +68,12 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(secret: Option<String>) -> io::Result<Self> {
+    fn new(secret: Option<&str>) -> io::Result<Self> {
         let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT")?;
         let address = endpoint.strip_prefix("http://").unwrap_or(&endpoint).to_owned();
         let header = variable("OTEL_EXPORTER_OTLP_HEADERS")?;
         let (name, told) = header.split_once('=').ok_or_else(|| io::Error::other("no header"))?;
-        let header = format!("{name}: {}", secret.as_deref().unwrap_or(told));
+        let header = format!("{name}: {}", secret.unwrap_or(told));
         Ok(Self { address, header })
     }
 

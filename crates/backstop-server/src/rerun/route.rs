@@ -106,3 +106,27 @@ fn echoing(request_id: &str, response: impl IntoResponse) -> Response {
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use backstop_store::{Home, SqliteStore};
+
+    use super::*;
+
+    /// Each by its value in the next, futures had made 100 KB of themselves: memory that every request
+    /// takes and fills.
+    #[tokio::test]
+    async fn a_question_takes_little_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let store = Arc::new(SqliteStore::open(&home).await.unwrap());
+        let service = Service::for_a_command(store, home);
+        let request = Request::get("/").body(Body::empty()).unwrap();
+        let path = Ok(Path("7".to_owned()));
+        let answering =
+            stop_decision(State(Arc::clone(&service)), path, service.decides_by(), None, request);
+        let bytes = size_of_val(&answering);
+        assert!(bytes < 6 << 10, "{bytes}");
+    }
+}

@@ -45,6 +45,20 @@ fn real_settings_take_our_hooks_and_give_them_back() {
     }
 }
 
+/// Else the first prompt would be refused for what backstop itself has written.
+#[test]
+fn in_a_repository_it_says_that_the_settings_want_to_be_committed() {
+    let session = Session::new("claude-code", "");
+    let install = ["hook", "install", "claude-code", "--yes"];
+    let undo = ["hook", "install", "claude-code", "--undo", "--yes"];
+    assert!(!session.run(&install).contains("commit"));
+    session.run(&undo);
+    fs::create_dir(session.work().join(".git")).unwrap();
+    let shown = session.run(&install);
+    assert!(shown.contains("commit .claude, or have git ignore it"), "{shown}");
+    assert!(!session.run(&undo).contains("commit"));
+}
+
 #[test]
 fn an_undone_installation_leaves_nothing() {
     let session = Session::new("claude-code", "");

@@ -9,6 +9,7 @@ use backstop_adapters::hook::HookAgent;
 use backstop_runner::piped::{self, Unread};
 use similar::TextDiff;
 
+use super::tree_path::is_in_repository;
 use crate::args::HookInstallArguments;
 use crate::error::Error;
 use crate::exit_code;
@@ -56,6 +57,14 @@ pub fn run(arguments: &HookInstallArguments, terminal: &mut Terminal) -> Result<
         replace::undo(&path, &new).map_err(cannot)?;
     } else {
         replace::keeping(&path, old.as_deref(), &new, arguments.user).map_err(cannot)?;
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    if !arguments.undo && !arguments.user && is_in_repository(&here) {
+        terminal.remark(&format!(
+            "commit {}, or have git ignore it: a policy with `require_clean`, as `backstop init` \
+             writes it, refuses to begin beside what is not committed",
+            path.parent().unwrap_or(&path).display()
+        ));
     }
     let did = if path.exists() { "wrote" } else { "removed" };
     writeln!(terminal.out, "{did} {}: {agent} {deed}", path.display())?;

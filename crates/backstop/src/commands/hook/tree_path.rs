@@ -27,7 +27,7 @@ pub fn within(root: &Path, cwd: &Path, named: &str) -> Option<Vec<u8>> {
     (inside != Path::new("")).then(|| parts.join(&b'/'))
 }
 
-fn is_in_repository(folder: &Path) -> bool {
+pub(super) fn is_in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok())
 }
 

@@ -10,7 +10,7 @@ use crate::args::AuditVerifyArguments;
 use crate::error::Error;
 use crate::exit_code;
 use crate::input;
-use crate::report::hanging;
+use crate::report::{counted, hanging};
 use crate::store::Opened;
 use crate::terminal::Terminal;
 
@@ -110,11 +110,11 @@ fn in_words(looked: &Looked, broken: Option<&str>, untold: &[String]) -> String 
     if let Some(words) = broken {
         return hanging("broken: ", words);
     }
-    let rows = looked.verified.rows;
-    let mut text = hanging("", &format!("{rows} rows, each following the one before"));
+    let rows = counted(looked.verified.rows, "row", "rows");
+    let mut text = hanging("", &format!("{rows}, each following the one before"));
     if let Some(Replayed { same, .. }) = looked.replayed {
-        let words = format!("{same} answers about re-runs, each coming out again");
-        text.push_str(&hanging("", &words));
+        let answers = counted(same, "answer about a re-run", "answers about re-runs");
+        text.push_str(&hanging("", &format!("{answers}, each coming out again")));
     }
     for words in untold {
         text.push_str(&hanging("can't tell: ", words));
